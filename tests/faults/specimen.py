@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.changes import positions
 from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
@@ -140,9 +141,12 @@ def build(root: Path, seed: int) -> Specimen:
         query = compile_pql(named)
         store.replace(path, application_file.encode(query, 2))
         changes = compare(query, compile_pql(named.replace("1 minute", "2 minutes")))
+        begins = {"left": positions.Position("commit", seed)}
         for version in (1, 2):
             given = Version(f"app{number}", version, version - 1 or None, query, named, "ada", seed)
-            write_version(join.home, replace(given, changes=tuple(changes), took_over={"view": version}))
+            write_version(
+                join.home, replace(given, changes=tuple(changes), took_over={"view": version}, begins=begins)
+            )
         ShadowFile(f"app{number}", 1, named, "ada", seed).write(join.home)
         found = Difference(seed, number, 2, 1, ({"x": number},), (), (({"x": 1}, {"x": None}),))
         at = {"view": Position(seed, 5, number)}

@@ -19,6 +19,7 @@ from dovetail.plan.plan_json import encode
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
 
+Kind = Literal["earliest", "latest", "commit", "time"]
 WAYS = "earliest, latest, a commit number, or a time such as 2026-11-17T10:00:00Z"
 
 
@@ -26,7 +27,7 @@ WAYS = "earliest, latest, a commit number, or a time such as 2026-11-17T10:00:00
 class Position:
     """`value`: a commit's number, or microseconds since the epoch."""
 
-    kind: Literal["earliest", "latest", "commit", "time"]
+    kind: Kind
     value: int = 0
 
     def __str__(self) -> str:

@@ -86,7 +86,7 @@ def consider(
             f"start it with --parent {found}",
         )
     if before is None:
-        _require_asked(positions or {}, set())
+        _require_asked(positions or {}, set(), {})
         return Takeover(home, first, text, None, (), origin=origin)
     old_text = program_of(home, first.application, before.version)
     given = positions or {}
@@ -128,12 +128,25 @@ def changes_to(
 
     costs = InHome(home, before.plan)
     plan, changes = closest(before.plan, plans, old_text, new_text, begins, costs, reslice)
-    _require_asked(positions, asked)
+    _require_asked(positions, asked, _said_before(home, before))
     return plan, [*changes, *older_than_promised(home, before.plan, plan)]
 
 
-def _require_asked(positions: Mapping[str, Position], asked: set[str]) -> None:
-    for table in positions.keys() - asked:
+def _said_before(home: str, before: Current) -> Mapping[str, Position]:
+    """Where inputs of the version that counts were to begin, as far as its file can be read."""
+    try:
+        return read_version(home, before.plan.application, before.version).begins
+    except DovetailError:
+        return {}
+
+
+def _require_asked(
+    positions: Mapping[str, Position], asked: set[str], said_before: Mapping[str, Position]
+) -> None:
+    """A command that is given again says again what has taken effect: nothing is left to do for it."""
+    for table in sorted(positions.keys() - asked):
+        if positions[table] == said_before.get(table):
+            continue
         raise SettingError(
             f"input {table}: its source has not changed",
             where=f"--from {table}=",
@@ -222,6 +235,7 @@ def _version(takeover: Takeover, number: int, parent: int | None, took_over: Map
         changes=takeover.changes,
         took_over=took_over,
         origin=takeover.origin.name if takeover.origin is not None else None,
+        begins=takeover.positions,
     )
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, get_args
 
+from dovetail.changes.positions import Kind, Position
 from dovetail.changes.verdict import Change, Cost
 from dovetail.errors import CorruptFile, DovetailError, StateError
 from dovetail.log import document
@@ -21,9 +22,10 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 from dovetail.plan.physical import Plan
 
-KIND, VERSION = "dovetail.version", 3
-READ = (1, 2, VERSION)
-"""Until version 2 nothing was said of what a change costs, until version 3 not where a query came from."""
+KIND, VERSION = "dovetail.version", 4
+READ = (1, 2, 3, VERSION)
+"""Until version 2 nothing was said of what a change costs, until version 3 not where a query came from, until
+version 4 not where inputs were to begin."""
 _NAME = re.compile(r"(\d{1,9})\.json")
 _REMEDY = "restore it from a copy of the home; the application runs on without it"
 
@@ -32,7 +34,7 @@ _REMEDY = "restore it from a copy of the home; the application runs on without i
 class Version:
     """`text` is None for a join of DataFrames, and for what was started before versions were kept.
     `took_over`: by join, the last step of the version before. `changes`: against the parent. `origin`: the
-    file that the query was run from; see `Origin`."""
+    file that the query was run from; see `Origin`. `begins`: by input, where it was said that it begins."""
 
     application: str
     number: int
@@ -45,6 +47,7 @@ class Version:
     took_over: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
     origin: str | None = None
+    begins: Mapping[str, Position] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -63,6 +66,7 @@ class Version:
             "took_over": dict(self.took_over),
             "note": self.note,
             "origin": self.origin,
+            "begins": {table: asdict(position) for table, position in self.begins.items()},
         }
         return document.encode(KIND, VERSION, body)
 
@@ -133,7 +137,7 @@ def _checked(body: Mapping[str, Any]) -> Version:
         "took_over",
         "note",
     )
-    said.fields(body, (*names, "origin") if "origin" in body else names)
+    said.fields(body, (*names, *(later for later in ("origin", "begins") if later in body)))
     origin = body.get("origin")
     number = said.whole(body["number"], 1)
     return Version(
@@ -150,7 +154,15 @@ def _checked(body: Mapping[str, Any]) -> Version:
         },
         note=None if body["note"] is None else said.text(body["note"]),
         origin=None if origin is None else said.text(origin),
+        begins={said.text(table): _position(at) for table, at in said.fields(body.get("begins", {})).items()},
     )
+
+
+def _position(body: Any) -> Position:
+    given = said.fields(body, Position.__dataclass_fields__)
+    if given["kind"] not in get_args(Kind):
+        raise ValueError(f"{given['kind']!r} is no place in a source")
+    return Position(given["kind"], said.time_us(given["value"]))
 
 
 def _change(body: Any) -> Change:

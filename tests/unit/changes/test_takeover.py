@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from dovetail.changes.positions import Position, positions_in
 from dovetail.changes.takeover import Takeover, carried, consider, take_over
 from dovetail.changes.versions import read_version, version_numbers, version_path
-from dovetail.errors import CorruptFile, StateError
+from dovetail.errors import CorruptFile, SettingError, StateError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.application_file import application_path, read_current
@@ -28,9 +30,10 @@ WIDER = QUERY.replace("- INTERVAL '1 minute'", "- INTERVAL '2 minutes'")
 OTHER_KEY = QUERY.replace("a.k = b.k", "a.x = b.y").replace("LEFT JOIN", "FULL JOIN")
 
 
-def considered(home: str, text: str, parent: int | None = None) -> Takeover:
+def considered(home: str, text: str, parent: int | None = None, begins: Sequence[str] = ()) -> Takeover:
     program = parse(text, name="new.pql")
-    return consider(home, plans_of(trace_program(program)), program, parent=parent)
+    plans = plans_of(trace_program(program))
+    return consider(home, plans, program, parent=parent, positions=positions_in(begins))
 
 
 def started(home: str, text: str = QUERY) -> None:
@@ -95,6 +98,22 @@ def test_a_version_that_never_took_over_keeps_its_number(tmp_path: Path) -> None
     store.replace(application_path("app"), before)
     assert take_over(considered(home, QUERY.replace("LEFT JOIN", "JOIN"))) == 3
     assert read_version(home, "app", 3).parent == 1
+
+
+def test_where_an_input_begins_may_be_said_again(tmp_path: Path) -> None:
+    """A run that was killed after its version was named is repeated, word for word."""
+    home = str(tmp_path)
+    elsewhere = QUERY.replace('SCRIBE("a")', 'FILES("/a", format = "json")')
+    started(home)
+    assert take_over(considered(home, elsewhere, begins=["a=earliest"])) == 2
+    assert read_version(home, "app", 2).begins == {"a": Position("earliest")}
+    assert not considered(home, elsewhere, begins=["A=earliest"]).changes
+    wider = elsewhere.replace("- INTERVAL '1 minute'", "- INTERVAL '2 minutes'")
+    assert take_over(considered(home, wider, begins=["a=earliest"])) == 3
+    assert not considered(home, wider, begins=["a=earliest"]).changes, "as often as one likes"
+    for other in ("a=latest", "b=earliest"):
+        with pytest.raises(SettingError, match=f"input {other[0]}: its source has not changed"):
+            considered(home, wider, begins=[other])
 
 
 def test_an_application_of_an_earlier_release_gets_its_first_version(tmp_path: Path) -> None:
