@@ -24,6 +24,13 @@ _PASSWORD = re.compile(
     re.IGNORECASE,
 )
 
+_IN_URL = re.compile(r"(://[^/?#@\s:]*:)([^/?#@\s]+)(?=@)")
+_NAMED = re.compile(
+    r"(?<![a-z.])((?:ssl)?(?:password|passwd|pwd|key_pem)\s*=\s*)"
+    r"(\"[^\"]*|'[^']*|(?!secret\b)[^\s&\"']+)",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True)
 class Secret:
@@ -59,6 +66,13 @@ class Secret:
 def has_password(address: str) -> bool:
     """Whether an address, as drivers take them, has a password in it."""
     return _PASSWORD.search(address) is not None
+
+
+def blotted(line: str) -> str:
+    """A line of a query with stars for what looks like a password. All else keeps its place."""
+    for pattern in (_IN_URL, _NAMED):
+        line = pattern.sub(lambda found: found[1] + re.sub("[^\"']", "*", found[2]), line)
+    return line
 
 
 def is_name(text: str) -> bool:

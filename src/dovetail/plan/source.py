@@ -1,7 +1,8 @@
 """Places in a PQL text.
 
 A `Span` is a half-open range of characters. `PqlText.show` turns it into what an error prints:
-`file:line:column`, the line itself, and `^^^^` under the range. Lines and columns count from 1.
+`file:line:column`, the line itself without its passwords, and `^^^^` under the range. Lines and columns count
+from 1.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
+
+from dovetail.connectors.secret import blotted
 
 UNTIL = "until"
 """Key of a node's metadata: the last character that was read for it, where it has no place of its own."""
@@ -44,6 +47,7 @@ class PqlText:
         line = self.text[line_start : len(self.text) if line_stop < 0 else line_stop].rstrip("\r")
         stop = _closed(self.text, start, span.stop)
         width = max(1, min(stop, line_start + len(line)) - start)
+        line = blotted(line)
         cut = max(0, column - 1 - WIDEST_LINE // 2)
         shown = "".join(c if c.isprintable() else " " for c in line[cut : cut + WIDEST_LINE])
         marks = " " * (column - 1 - cut) + "^" * min(width, WIDEST_LINE // 2)

@@ -11,10 +11,11 @@ import pytest
 from dovetail.connectors import secret
 from dovetail.connectors.extras import installing, need
 from dovetail.connectors.kinds import STORAGES, open_sink
-from dovetail.connectors.secret import Secret, has_password, reveal
+from dovetail.connectors.secret import Secret, blotted, has_password, reveal
 from dovetail.connectors.sink import Writer
 from dovetail.errors import ExtraMissing, SettingError
 from dovetail.plan.physical import OutsideSink, Plan
+from dovetail.plan.source import PqlText, Span
 from dovetail.pql.check import check
 from dovetail.pql.compile import compile_pql
 from dovetail.pql.parser import parse
@@ -156,6 +157,23 @@ def test_every_extra_of_a_connector_has_its_libraries() -> None:
 )
 def test_a_password_in_an_address_is_noticed(address: str, has: bool) -> None:
     assert has_password(address) == has
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('sasl_password = "hunter2", x = 1', 'sasl_password = "*******", x = 1'),
+        ("ssl_key_pem='-----BEGIN', y", "ssl_key_pem='**********', y"),
+        ('"https://me:hunter2@registry:8081"', '"https://me:*******@registry:8081"'),
+        ('"postgresql://h/d?user=me&password=a)b"', '"postgresql://h/d?user=me&password=***"'),
+        ('"host=h password=hunter2 dbname=d"', '"host=h password=******* dbname=d"'),
+        ('password = SECRET("pg"), y = 1', 'password = SECRET("pg"), y = 1'),
+        ("SELECT a.password = b.k FROM a", "SELECT a.password = b.k FROM a"),
+    ],
+)
+def test_no_password_is_shown(line: str, shown: str) -> None:
+    assert blotted(line) == shown
+    assert PqlText("app.pql", f"a\n{line}").show(Span(2, 3)).splitlines()[1] == f"      | {shown}"
 
 
 def test_the_reference_has_every_option() -> None:
