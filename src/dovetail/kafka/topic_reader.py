@@ -42,6 +42,7 @@ class TopicReader:
             isolation_level="read_committed",
             enable_partition_eof=True,
             fetch_wait_max_ms=100,
+            fetch_queue_backoff_ms=5,  # by default a partition of which enough waits here rests for a second
             fetch_error_backoff_ms=100,
             reconnect_backoff_max_ms=2000,
             allow_auto_create_topics=False,
