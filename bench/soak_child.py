@@ -51,14 +51,15 @@ class Order:
 
 
 class Tally:
-    """The latest latencies of one join, and which pairs it has put out: a byte each from the beginning, so it
-    does not grow. While traffic runs nobody has its stamps; the planned times are right to some milliseconds.
+    """The latest latencies of one join, and which pairs it has put out: a byte each, all written to in the
+    beginning. Memory that nobody has touched yet is not counted, and would seem to grow. While traffic runs
+    nobody has its stamps; the planned times are right to some milliseconds.
     """
 
     def __init__(self, traffic: Traffic) -> None:
         planned = {side: list(traffic.appear_s) for side in ("left", "right")}
         self._due: NDArray[np.float64] = pairs_due(traffic, planned)  # type: ignore[arg-type]
-        self._seen = np.zeros(traffic.pairs, np.uint8)
+        self._seen = np.full(traffic.pairs, 0, np.uint8)
         self._lock = threading.Lock()
         self._latest: list[NDArray[np.float64]] = []
         self.began_at: float | None = None
