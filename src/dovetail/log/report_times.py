@@ -15,6 +15,11 @@ import time
 from collections import deque
 
 
+MOST = 256
+"""Times that are kept of one writer. A stream that never rests has no look that everything before it could be
+forgotten by: then every other time goes. To be read as older than it is does a report no harm."""
+
+
 def steady_us() -> int:
     """A clock that never jumps. Only differences of it mean anything."""
     return time.monotonic_ns() // 1000
@@ -28,6 +33,10 @@ class ReportTimes:
 
     def written(self, number: int, us: int) -> None:
         self._written.append((number, us))
+        _thinned(self._written)
+
+    def __len__(self) -> int:
+        return len(self._written)
 
     def before(self, look_us: int) -> int:
         """The last report that was there before a look began; 0: none was. Looks do not go back in time: what
@@ -59,7 +68,16 @@ class ReadTimes:
         reads.append((us, number))
         while len(reads) > 1 and reads[1][1] < looked_after:
             reads.popleft()
+        _thinned(reads)
 
     def without(self, number: int) -> int | None:
         """The last read at which this report was not there yet."""
         return next((us for us, known in reversed(self._reads) if known < number), None)
+
+
+def _thinned(times: deque[tuple[int, int]]) -> None:
+    """The first one stays, and the last one too, which `ReadTimes` goes on from."""
+    if len(times) > MOST:
+        kept = list(times)
+        times.clear()
+        times.extend([*kept[:-1:2], kept[-1]])

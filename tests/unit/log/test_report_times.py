@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.log.report_times import ReadTimes, ReportTimes
+from dovetail.log.report_times import MOST, ReadTimes, ReportTimes
 
 
 def test_the_last_report_before_a_look() -> None:
@@ -36,3 +36,17 @@ def test_what_is_older_than_the_answer_is_forgotten() -> None:
         times.read(number, 10 * number, max(0, number - 2))
         assert len(times) <= 4
     assert times.without(97) == 960
+
+
+def test_a_stream_that_never_rests_keeps_little() -> None:
+    """And nothing is taken for younger than it is."""
+    written, read = ReportTimes(), ReadTimes()
+    for number in range(1, 10_000):
+        written.written(number, 10 * number)
+        read.read(number, 10 * number + 5, 0)
+        assert max(len(written), len(read)) <= MOST
+    assert read.without(10_000) == 99_995
+    for look_us in range(50_000, 100_000, 777):
+        assert written.before(look_us) <= (look_us - 1) // 10
+    found = read.without(9_000)
+    assert found is not None and 10 * 1 + 5 <= found <= 89_995
