@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections import deque
 
-
 MOST = 256
 """Times that are kept of one writer. A stream that never rests has no look that everything before it could be
 forgotten by: then every other time goes. To be read as older than it is does a report no harm."""
