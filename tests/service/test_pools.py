@@ -122,6 +122,19 @@ def test_a_pool_that_is_killed_comes_back_with_all_its_members(kept: Kept) -> No
     assert len(kept.pools) == 2
 
 
+def test_a_wish_that_a_pool_has_removed_with_the_one_before_is_made_again(kept: Kept) -> None:
+    first = kept.wants("a")
+    kept.until(a="running")
+    kept.pools[0].send_signal(signal.SIGSTOP)
+    want(kept.home, first.next("moved", "ada", place="own"))
+    kept.keeper.step()
+    assert [wish.deed for wish in asks(kept.home, "pool-1")] == ["end"]
+    pools.done(kept.home, "pool-1", "a")
+    kept.pools[0].send_signal(signal.SIGCONT)
+    kept.until(a="running")
+    assert kept.pool_of("a") == ""
+
+
 def test_an_application_moves_out_of_the_pool_and_back(kept: Kept) -> None:
     first = kept.wants("a")
     kept.wants("b")

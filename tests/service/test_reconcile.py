@@ -133,11 +133,18 @@ def test_a_process_that_does_not_end_is_killed() -> None:
 def test_a_member_of_a_pool_is_given_longer_because_the_others_would_go_with_it() -> None:
     member = process(pool="pool-1")
     asked = replace(PAST, asked_at_us=NOW - PATIENCE_US - 1)
-    assert decided(STOPPED, member, past=asked).action == "nothing"
+    assert decided(STOPPED, member, past=asked).action == "ask to end"
     late = replace(asked, asked_at_us=NOW - POOL_PATIENCE_US - 1)
     found = decided(STOPPED, member, past=late)
     assert found.action == "kill"
     assert "pool-1 is killed" in found.why
+
+
+def test_a_pool_is_asked_again_and_a_process_of_its_own_is_not() -> None:
+    asked = replace(PAST, asked_at_us=NOW)
+    member = process(pool="pool-1")
+    found = decide(STOPPED, [member, process(6)], False, None, asked, NOW)
+    assert (found.action, found.condition, found.targets) == ("ask to end", "stopping", (member,))
 
 
 def test_an_offer_is_made_once_and_waited_for_so_long() -> None:

@@ -114,7 +114,8 @@ class Keeper:
             case "ask to end":
                 for process in decision.targets:
                     ask_to_end(self.home, process)
-                return replace(past, asked_at_us=now_us)
+                first_us = now_us if past.asked_at_us is None else past.asked_at_us
+                return replace(past, asked_at_us=first_us)  # from then on its patience counts
             case "kill":
                 for process in decision.targets:
                     processes.kill(process)

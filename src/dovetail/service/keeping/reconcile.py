@@ -189,7 +189,11 @@ def _ended(wanted: Wanted, processes: Sequence[Process], held: bool, past: Past,
         who = f"{pool} is killed, and what else it runs starts again:" if pool else "its process is killed:"
         words = f"{who} it did not end within {patience_us // 1_000_000} s"
         return Decision("kill", "stopping", words, near)
-    return Decision("nothing", "stopping", "its process ends")
+    # A pool is asked again with every look: it may have removed this wish with the one before it, which stood
+    # in the same file. To ask twice ends nothing twice. A process of its own gets its signal once, because a
+    # second one would cut off what it finishes.
+    pooled = tuple(process for process in near if process.pool)
+    return Decision("ask to end" if pooled else "nothing", "stopping", "its process ends", pooled)
 
 
 def _trouble(wanted: Wanted, end: End | None, past: Past, now_us: int) -> Decision | None:
