@@ -358,7 +358,9 @@ def test_a_lease_that_nobody_renews_any_more_holds_nothing() -> None:
 
     def launch(home: str, application: str, revision: int) -> subprocess.Popen[bytes]:
         started.append(application)
-        return subprocess.Popen(["true"])
+        child = subprocess.Popen(["true"])
+        child.wait()  # whoever collects it later while it still runs complains
+        return child
 
     def looks(seconds: float, *, renewed: bool) -> str:
         nonlocal now_s
