@@ -2,6 +2,9 @@
 
 Run by its path, without `site`: it imports nothing but the standard library, and little of that, since Spark
 waits for it. Whatever the nursery cannot do, this process becomes itself.
+
+It also ends when the JVM that started it has died. The child is the nursery's, so it cannot see that itself:
+one that waits for the JVM's next word, or for a gate to open, would wait for ever, and the nursery for it.
 """
 
 import array
@@ -11,6 +14,7 @@ import socket
 import sys
 
 VARIABLE = "DOVETAIL_NURSERY"
+LOOK_S = 1.0
 
 
 def place_order(path: str, arguments: list[str], descriptors: list[int]) -> socket.socket:
@@ -34,6 +38,7 @@ def status_of_child(arguments: list[str]) -> int | None:
     """For the child that the nursery forked for us; None if it did not take the order."""
     if arguments[:1] != ["-m"]:
         return None
+    parent = os.getppid()
     try:
         nursery = place_order(os.environ[VARIABLE], arguments, [0, 1, 2])
         taken = nursery.recv(1)  # comes when its imports are done
@@ -41,11 +46,23 @@ def status_of_child(arguments: list[str]) -> int | None:
         return None
     if not taken:
         return None
-    said = b""
-    while part := nursery.recv(16):
-        said += part
     # No word: the nursery was killed. The child may live on, and Spark hears from it by its own sockets.
-    return int(said or b"1")
+    return int(said_while(nursery, parent) or b"1")
+
+
+def said_while(nursery: socket.socket, parent: int) -> bytes:
+    """All that the nursery says, or nothing once this process has another parent than it had."""
+    nursery.settimeout(LOOK_S)
+    said = b""
+    while os.getppid() == parent:
+        try:
+            part = nursery.recv(16)
+        except TimeoutError:
+            continue
+        if not part:
+            return said
+        said += part
+    return b""
 
 
 if __name__ == "__main__":

@@ -103,6 +103,19 @@ def test_a_child_ends_with_its_client(shared: Nursery) -> None:
     client.communicate()
 
 
+def test_a_child_ends_when_whoever_asked_for_it_has_died(shared: Nursery) -> None:
+    """As with Spark's processes, whose JVM was killed while they waited for something else than its word."""
+    jvm = [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])"]
+    asker = shared.start(*CLIENT, "-m", "waits", command=jvm)
+    assert asker.stdin is not None
+    assert asker.stdout is not None
+    child = int(asker.stdout.readline())
+    assert child != asker.pid
+    asker.kill()
+    assert asker.stdout.read() == "", "client and child held the stream, and have gone without another word"
+    asker.communicate()
+
+
 def test_a_child_holds_what_it_is_given_as_long_as_it_lives(
     shared: Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
