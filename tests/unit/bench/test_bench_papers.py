@@ -21,6 +21,7 @@ CHEAP = (
     "splitjoin text_7_4",
     "splitjoin figure_16",
     "handshake text_2_2_measured",
+    "handshake figure_8_earlier",
     "handshake figure_16",
     "handshake figure_18",
     "handshake table_1",
@@ -55,6 +56,12 @@ def test_it_can_be_made(name: str) -> None:
         assert made.right
         assert made.tables
         assert block(exhibit, made)
+
+
+@pytest.mark.parametrize(("gain", "held"), [(3.9, False), (4.1, True)])
+def test_twice_the_load_of_a_time_window_is_four_times_the_comparisons(gain: float, held: bool) -> None:
+    (finding,) = EXHIBITS["handshake figure_15"].findings
+    assert finding.holds({"gains": {"handshake": gain}}) is held
 
 
 def test_what_is_not_shown_has_a_reason() -> None:
