@@ -105,8 +105,8 @@ def low_latency_handshake(setup: Setup, costs: Costs, rows_per_s: float) -> Chai
     (fast-forwarding), one core is its home and stores it, and an explicit expiry message follows for each
     row.
 
-    Paper: Roy, Teubner, Gemulla (VLDB 2014), as the SplitJoin paper describes it (sections 1 and 3, figure 10)
-    and models it (section 6.1).
+    Paper: Roy, Teubner, Gemulla (VLDB 2014), as the SplitJoin paper describes it (sections 1 and 3, figure
+    10) and models it (section 6.1).
     Vocabulary: T_CL = `hop_ns`, T_ML = `monitor_ns`.
     Differs: a row's expiry message is handled right after its scan, in the same visit, not as a message of
     its own in the other direction: the same work for every core (these messages "double the communication
