@@ -11,7 +11,7 @@ from bench.paper.catalog import PAPERS
 from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper, block, judged
 from bench.paper.intra_window_findings import EARLY, RATE
 from bench.paper.plots import bars, lines
-from bench.papers import PAGES, write
+from bench.papers import PAGES, main, write
 from bench.tables import Table, with_tables
 
 from laws.effort import THOROUGH
@@ -150,6 +150,15 @@ def test_a_plot_is_drawn_only_where_pictures_are_asked_for(
     made = kind(Effort(out=tmp_path), "figure", **({} if kind is bars else {"axis": "cores"}), panels=shown)
     assert made == ["figure.svg"]
     assert "rows/s" in (tmp_path / "figure.svg").read_text()
+
+
+def test_a_listed_name_is_one_that_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    listed = [line.split(":")[0].split() for line in capsys.readouterr().out.splitlines()]
+    assert [f"{paper} {name}" for paper, name in listed] == list(EXHIBITS)
+    assert main(["--list", "--figure", "text_7_4_measured"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("splitjoin text_7_4_measured: Text of 7.4, measured, count windows")
 
 
 def test_only_what_was_made_is_written(tmp_path: Path) -> None:
