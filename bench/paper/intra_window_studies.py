@@ -12,7 +12,7 @@ from bench.paper.plots import bars
 from bench.tables import Table
 
 EARLY_SHARE = 0.1
-"""Of the matches: the first, as far as `EARLY` asks."""
+"""Share of the matches that `EARLY` waits for."""
 
 
 def study(name: str, *figures: str, least: float = 0.0) -> Callable[[Effort], Made]:

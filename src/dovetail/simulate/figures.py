@@ -29,7 +29,7 @@ JOIN_CORES = (4, 8, 12, 16, 20, 24, 28, 32)
 """Up to the paper's 32 physical cores: the last leaves none for other threads."""
 HANDSHAKE_CORES, HANDSHAKE_PHYSICAL = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44), 48
 EARLIER_CORES = (1, 2, 4, 8, 12, 16, 20, 24, 28)
-"""Of the 32 cores of the earlier version's machine; four are left for other threads, as elsewhere here."""
+"""The earlier version's machine has 32 cores; four are left for other threads, as elsewhere here."""
 SCALE_CORES = tuple(1 << power for power in range(11))
 SUB_WINDOWS = (1 << 12, 1 << 13, 1 << 14, 1 << 15)
 NEAR_FULL = 0.9875
