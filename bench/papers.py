@@ -24,8 +24,8 @@ def command(papers: tuple[str, ...]) -> Command:
     made = Command("papers", __doc__)
     add = made.add_argument
     add("--paper", choices=papers, action="append", help="one paper alone; can be repeated")
-    add("--figure", action="append", help="one exhibit alone: 9, figure_9 or table_6; can be repeated")
-    add("--list", action="store_true", help="list the exhibits and make none")
+    add("--figure", action="append", help="one exhibit alone: 9, figure_9, table_6, ...; can be repeated")
+    add("--list", action="store_true", help="list the exhibits, with the names that --figure takes")
     add("--quick", action="store_true", help="the smallest sizes: the values mean nothing")
     add("--write", action="store_true", help="write tables and pictures into docs/papers")
     add("--data", type=Path, help="folder with the authors' stock and rovio files (default: generated)")
@@ -69,9 +69,8 @@ def main(argv: list[str], pages: Path = PAGES) -> int:
     for paper, exhibit in chosen:
         if args.list or exhibit.make is None:
             if not args.json:
-                console.print(
-                    f"{paper.name} {exhibit.label}: {exhibit.title} ({exhibit.way})", soft_wrap=True
-                )
+                line = f"{paper.name} {exhibit.name}: {exhibit.label}, {exhibit.title} ({exhibit.way})"
+                console.print(line, soft_wrap=True, markup=False)
             continue
         tell(f"{paper.name} {exhibit.label}: {exhibit.title} ...")
         try:

@@ -25,6 +25,8 @@ Windows = dict[Any, Callable[[], Window]]
 """By the label of a point."""
 
 DEFAULTS = Knobs()
+SKEWS = (0.0, 0.4, 0.8, 1.2, 1.6)
+"""Zipf's exponents, of keys and of arrivals."""
 MEMORY = Memory(3 << 30)
 """For runs at rest, which are repeated: as of windows that follow each other, memory is fresh once."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -76,7 +78,7 @@ class Size:
 def studies(size: Size) -> Iterator[Study]:
     """In the order of the paper."""
     micro, rest, most = size.micro, size.micro(12_800, 12_800, at_rest=True), max(2, *size.threads)
-    rates, skews = (1600, 3200, 6400, 12_800, 25_600), (0.0, 0.4, 0.8, 1.2, 1.6)
+    rates = (1600, 3200, 6400, 12_800, 25_600)
     jb, pmj = ("shj_jb", "pmj_jb"), ("pmj_jm", "pmj_jb")
 
     def workload(name: str) -> Callable[[], Window]:
@@ -106,11 +108,11 @@ def studies(size: Size) -> Iterator[Study]:
     )  # fmt: skip
     yield moving(
         "time_skew", "figure-12", "skew of arrival", "Zipf",
-        {z: micro(1600, 1600, time_skew=z) for z in skews},
+        {z: micro(1600, 1600, time_skew=z) for z in SKEWS},
     )  # fmt: skip
     yield at_rest(
         "key_skew", "figure-13", "skew of keys", "Zipf",
-        (Point(f"{z}", micro(12_800, 12_800, key_skew=z, at_rest=True)) for z in skews),
+        (Point(f"{z}", micro(12_800, 12_800, key_skew=z, at_rest=True)) for z in SKEWS),
     )  # fmt: skip
     yield moving(
         "window", "figure-14", "length of the window", "ms",

@@ -71,6 +71,7 @@ class Micro:
     window_ms: int = WINDOW_MS
     duplicates: int = 1
     key_skew: float = 0.0
+    right_alone: bool = False  # are the keys of S alone skewed?
     time_skew: float = 0.0
     seed: int = 1
     at_rest: bool = False
@@ -79,7 +80,8 @@ class Micro:
         rng = np.random.default_rng(self.seed)
         sizes = self.left_per_ms * self.window_ms, self.right_per_ms * self.window_ms
         keys = max(1, max(sizes) // self.duplicates)
-        sides = [_keys(rng, size, keys, self.key_skew) for size in sizes]
+        skews = (0.0 if self.right_alone else self.key_skew, self.key_skew)
+        sides = [_keys(rng, size, keys, skew) for size, skew in zip(sizes, skews, strict=True)]
         if self.at_rest:
             return Window(name, *sides)
         times = [_times(rng, size, self.window_ms, self.time_skew) for size in sizes]

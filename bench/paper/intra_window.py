@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +15,8 @@ from bench.paper.intra_window_findings import (
     DUPLICATES_FOUND,
     FIGURE_3_FOUND,
     GROUP_FOUND,
-    HALF,
     KEY_SKEW_FOUND,
-    LATE,
     MEMORY_FOUND,
-    PARTITIONING,
     PHYSICAL_FOUND,
     RADIX_FOUND,
     RATE,
@@ -33,129 +28,10 @@ from bench.paper.intra_window_findings import (
     WINDOW_FOUND,
     WORKLOADS_FOUND,
 )
-from bench.paper.plots import bars, lines
+from bench.paper.intra_window_studies import both_ways, group_size, key_skew, sorting_step, study
+from bench.paper.plots import lines
 from bench.paper.simd import FIGURE_21_FOUND, figure_21
 from bench.tables import Table
-
-# What is run
-
-
-def study(name: str, *figures: str, least: float = 0.0) -> Callable[[Effort], Made]:
-    """One of the studies of `bench window`, as tables with a line for each algorithm. `least`: the share of
-    the paper's rates that is sent in any case, where that is little."""
-
-    def make(effort: Effort) -> Made:
-        from bench.window_report import PREFIX, draw
-        from bench.window_studies import Size, run_study, studies
-        from dovetail.intra_window.join import ALGORITHMS
-
-        scale = 0.002 if effort.quick else max(effort.scale, least)
-        size = Size(scale, effort.data, effort.seed, (effort.threads,))
-        found = next(one for one in studies(size) if one.name == name)
-        algorithms, repeat = (ALGORITHMS, 3)
-        if effort.quick:
-            found = replace(found, points=found.points[:1])
-            algorithms, repeat = ("prj", "shj_jm", "pmj_jb"), 1
-        runs = run_study(found, (effort.threads,), algorithms, repeat, lambda line: None)
-        pictures = ()
-        if effort.out is not None:
-            draw(found, runs, effort.out)
-            pictures = (f"{PREFIX}-{found.figure}.svg",)
-        measures: dict[str, Callable[[Any], float | None]] = {RATE: lambda run: run.rows_per_s / 1e6}
-        if found.moving:
-            measures |= {LATE: lambda run: run.p95_latency_ms, HALF: lambda run: run.half_ms}
-        values = {
-            caption: {
-                point.label: {run.algorithm: value(run) for run in runs if run.point == point.label}
-                for point in found.points
-            }
-            for caption, value in measures.items()
-        }
-        sent = f"{scale:g} of the paper's" if scale != 1 else "the paper's"
-        of = f"at {sent} rates" if found.moving else f"with {sent} rows"
-        tables = {f"{caption}, {of}": _grid(found.axis, by_point) for caption, by_point in values.items()}
-        if "figure_7" in figures:
-            if not effort.quick:
-                tables["beside the paper's text, ms until half of the matches"] = _beside(values[HALF])
-            tables |= _phases(runs)
-            values["phases"] = {(run.point, run.algorithm): run.phases_ns_per_row for run in runs}
-        return Made(tables, pictures, values, all(run.right for run in runs), size.scale)
-
-    return make
-
-
-def _beside(half: Mapping[str, Mapping[str, float | None]]) -> Table:
-    rows = [
-        ("Stock, SHJ-JM (5.2)", "674", _cell(half["stock"]["shj_jm"])),
-        ("Stock, NPJ, the fastest lazy one there (5.2)", "1,014", _cell(half["stock"]["npj"])),
-        ("Rovio, MPass (5.2)", "11,699", f"{_cell(half['rovio']['mpass'])} (fewer rows)"),
-    ]
-    return Table(("", "paper", "here"), rows)
-
-
-def _grid(axis: str, by_point: Mapping[str, Mapping[str, float | None]]) -> Table:
-    names = list(dict.fromkeys(name for cells in by_point.values() for name in cells))
-    rows = [(name, *(_cell(cells.get(name)) for cells in by_point.values())) for name in names]
-    return Table((axis, *by_point), rows)
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
-
-
-def _phases(runs: Sequence[Any]) -> dict[str, Table]:
-    """Figure 7: where the time of a row goes, by workload."""
-    phases = list(runs[0].phases_ns_per_row)
-    return {
-        f"ns per input row by phase, {point}": Table(
-            ("", *phases),
-            [
-                (run.algorithm, *(f"{run.phases_ns_per_row[phase]:,.0f}" for phase in phases))
-                for run in runs
-                if run.point == point
-            ],
-        )
-        for point in dict.fromkeys(run.point for run in runs)
-    }
-
-
-def both_ways(name: str, measured: Callable[[Effort], Made], least: float) -> Callable[[Effort], Made]:
-    """A study with two tables more, of the same rows at rest: pairs counted, where rows of one key are
-    multiplied, and every pair looked at. `least`: the largest share of the paper's rows for the latter."""
-
-    def make(effort: Effort) -> Made:
-        from bench.paper.speed import looked_at
-        from bench.window_studies import Point, Size, Study, run_study, studies
-
-        made = measured(effort)
-        size = Size(
-            0.002 if effort.quick else min(effort.scale, least), effort.data, effort.seed, (effort.threads,)
-        )
-        found = next(one for one in studies(size) if one.name == name)
-        points = found.points[:1] if effort.quick else found.points
-        rest = tuple(
-            Point(point.label, lambda make=point.make: make().at_rest(), point.algorithms) for point in points
-        )
-        counting = Study(name, found.figure, found.sentence, found.axis, False, rest)
-        algorithms = points[0].algorithms
-        runs = run_study(counting, (effort.threads,), algorithms, 1 if effort.quick else 3, lambda line: None)
-        counted: dict[str, dict[str, float]] = {}
-        for run in runs:
-            counted.setdefault(run.point, {})[run.algorithm] = run.rows_per_s / 1e6
-        looked, right = looked_at(rest, effort.threads)
-        of = f"{len(rest[0].make().left):,} rows a side at rest"
-        tables = {
-            **made.tables,
-            f"{RATE}, {of}, pairs counted": _grid(found.axis, counted),
-            f"{RATE}, {of}, every pair looked at": _grid(found.axis, looked),
-        }
-        values = {**made.values, "counted": counted, "written": looked}
-        right = right and made.right and all(run.right for run in runs)
-        return Made(tables, made.pictures, values, right, made.scale)
-
-    return make
 
 
 def table_3(effort: Effort) -> Made:
@@ -164,7 +40,7 @@ def table_3(effort: Effort) -> Made:
 
     rows, keys_of = [], {}
     for name, make in WORKLOADS.items():
-        window = make(0.01 if effort.quick else 1.0 if name != "rovio" else 0.1, effort.data, effort.seed)
+        window = make(0.01 if effort.quick else 1.0, effort.data, effort.seed)
         cells = []
         for keys in (window.left, window.right):
             distinct = len(np.unique(keys))
@@ -196,52 +72,6 @@ def figure_3(effort: Effort) -> Made:
     shown = {"% of the rows, by 20 ms": spread}
     pictures = lines(effort, "intra-window-2021-figure-3", "ms", shown, ticks=10)
     return Made({"": Table(heads, rows)}, pictures, {"peaks": peaks})
-
-
-def group_size(effort: Effort) -> Made:
-    """Figure 16, with the router of the paper and the join-matrix beside it."""
-    from bench.window_studies import Point, Size, Study, run_study
-    from dovetail.intra_window.knobs import Knobs
-
-    size = Size(0.002 if effort.quick else effort.scale, None, effort.seed, (effort.threads,))
-    rest = size.micro(12_800, 12_800, at_rest=True)
-    points = [
-        *(
-            Point(f"group of {g}", rest, ("shj_jb", "pmj_jb"), Knobs(group_size=g))
-            for g in range(1, effort.threads + 1)
-        ),
-        *(
-            Point(f"group of {g}, router", rest, ("shj_jb", "pmj_jb"), Knobs(group_size=g, router=True))
-            for g in range(1, effort.threads + 1)
-        ),
-        Point("join matrix", rest, ("shj_jm", "pmj_jm")),
-    ]
-    made = Study("group_size", "figure-16", "", "", False, tuple(points))
-    runs = run_study(
-        made,
-        (effort.threads,),
-        ("shj_jb", "pmj_jb", "shj_jm", "pmj_jm"),
-        1 if effort.quick else 5,
-        lambda line: None,
-    )
-    measures: dict[str, Callable[[Any], float]] = {
-        RATE: lambda run: run.rows_per_s / 1e6,
-        PARTITIONING: lambda run: run.phases_ns_per_row["partition"],
-    }
-    values = {
-        caption: {
-            point.label: {run.algorithm[:3]: value(run) for run in runs if run.point == point.label}
-            for point in points
-        }
-        for caption, value in measures.items()
-    }
-    tables = {caption: _grid("", by_point) for caption, by_point in values.items()}
-    shown = {
-        caption: {name: {p: cells[name] for p, cells in by_point.items()} for name in ("shj", "pmj")}
-        for caption, by_point in values.items()
-    }
-    pictures = bars(effort, "intra-window-2021-figure-16", shown)
-    return Made(tables, pictures, values, all(run.right for run in runs))
 
 
 def memory(effort: Effort) -> Made:
@@ -324,7 +154,7 @@ def figure_20(effort: Effort) -> Made:
     threads = [f"{n} thread{'s' if n > 1 else ''}" for n in range(1, effort.threads + 1)]
     pictures = lines(effort, "intra-window-2021-figure-20", "threads", {RATE: values})
     tables = {RATE: Table(("", *threads, "gain"), rows)}
-    return Made(tables, pictures, {"gains": gains}, right, effort.scale)
+    return Made(tables, pictures, {"gains": gains, "threads": effort.threads}, right, effort.scale)
 
 
 COUNTERS = "needs hardware counters, which a shared machine does not give"
@@ -345,7 +175,7 @@ PAPER = Paper(
             "the machine",
             "5",
             "not shown",
-            note="eight cores of a Xeon there; here whatever the command runs on",
+            note="one socket of a Xeon there, at most eight threads; here whatever the command runs on",
         ),
         Exhibit(
             "figure_4",
@@ -361,7 +191,7 @@ PAPER = Paper(
             "measured",
             study("workloads", "figure_7"),
             WORKLOADS_FOUND,
-            TENTH,
+            f"{TENTH}; the paper has the first four of the workloads",
         ),
         Exhibit("figure_8", "cache misses by phase on YSB", "5.3.1", "not shown", note=COUNTERS),
         Exhibit("figure_9", "rate of both streams", "5.4", "measured", study("rate"), RATE_FOUND, TENTH),
@@ -397,9 +227,9 @@ PAPER = Paper(
             "skew of keys",
             "5.4",
             "measured",
-            both_ways("key_skew", study("key_skew"), 0.02),
+            key_skew,
             KEY_SKEW_FOUND,
-            "at rest, and pairs both counted and looked at",
+            "at rest, pairs both counted and looked at; keys of both sides skewed, or of S alone",
         ),
         Exhibit("figure_14", "length of the window", "5.4", "measured", study("window"), WINDOW_FOUND, TENTH),
         Exhibit(
@@ -407,7 +237,7 @@ PAPER = Paper(
             "sorting step of PMJ",
             "5.5",
             "measured",
-            study("sorting_step"),
+            sorting_step,
             SORTING_STEP_FOUND,
             EQUAL_SIDES,
         ),

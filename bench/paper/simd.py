@@ -113,8 +113,9 @@ FIGURE_21_FOUND = (
 HANDSHAKE_15_FOUND = (
     Finding(
         "5.3",
-        "with SIMD it sustains more than double the load",
-        "more than twice the rows per second",
-        lambda v: v["gains"]["handshake"] > 2,
+        "with SIMD it sustains more than double the load (windows of 15 minutes)",
+        "more than four times the rows per second: a window of rows does not grow with the rate, and of a "
+        "time window twice the rate is four times the comparisons",
+        lambda v: v["gains"]["handshake"] > 4,
     ),
 )

@@ -200,11 +200,12 @@ def _varied(effort: Effort, picture: str, cases: Mapping[str, Mapping[str, Any]]
     rows = [
         (name, f"{one.taken_rows_per_s:,.0f}", f"{one.held_rows_per_s:,.0f}") for name, one in found.items()
     ]
-    values = {name: one.taken_rows_per_s for name, one in found.items()}
+    rates = {name: one.taken_rows_per_s for name, one in found.items()}
     caption = f"{cores} cores, windows of 2^{window.bit_length() - 1}"
-    pictures = bars(effort, picture, {"rows/s at full speed": {"": values}})
+    pictures = bars(effort, picture, {"rows/s at full speed": {"": rates}})
     heads = (head, "rows/s at full speed", "held")
-    return Made({caption: Table(heads, rows)}, pictures, values, len(same) == 1)
+    right = len(same) == 1
+    return Made({caption: Table(heads, rows)}, pictures, {**rates, "same pairs": right}, right)
 
 
 def adapted(effort: Effort) -> Made:

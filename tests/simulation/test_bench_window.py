@@ -144,5 +144,9 @@ def test_micro_has_what_it_is_told() -> None:
     skewed = Micro(50, 50, 100, key_skew=1.2, time_skew=1.6, seed=3).make()
     assert np.bincount(skewed.left)[0] > 500
     assert np.median(skewed.left_us) < 10_000
+    alone = Micro(50, 50, 100, key_skew=1.2, right_alone=True, seed=3).make()
+    assert np.bincount(alone.right)[0] > 500
+    assert len(np.unique(alone.left)) == len(alone.left)
+    assert alone.matches == len(alone.right)
     assert Micro(5, 5, 10, at_rest=True).make().window_ms is None
     assert made.window_ms == pytest.approx(100, rel=0.01)

@@ -8,7 +8,7 @@ Vocabulary  #r -> `Knobs.radix_bits`; relation partitioning -> phase "partition"
 Differs  Partitions are chosen by bits of a spread key, so that keys with a pattern in their low bits do not
          fall together; one pass, with write-combining, in place of two. A partition that is much of the
          work is several tasks, each with a table of its own, where that pays: the paper finds PRJ weak where
-         keys are skewed, for one thread then has all the work. Rows of a key share a slot.
+         keys are skewed, for few threads then have work (section 5.4). Rows of a key share a slot.
 Law      Every pair with equal keys once, whatever the number of threads.
 Cost     Each row is read twice and written once to partition it; then one visit in the cache.
 """

@@ -33,7 +33,7 @@ class JoinMatrix:
     Paper    Section 3.2.2, figure 2a; Elseidy et al., VLDB 2014.
     Vocabulary  replicate -> a row is chosen by several threads.
     Differs  The matrix is as square as the number of threads allows, which replicates least; the paper's has
-             one row, so that R goes to all threads.
+             one row, so that R goes to all threads (section 5.5).
     Law      Every pair of rows meets in one thread.
     Cost     A thread sees 1 / rows of R and 1 / columns of S: with two threads three quarters of all rows.
     """
@@ -101,7 +101,8 @@ class Router(JoinBiclique):
 
     "After each tuple is dispatched, the system needs to record the dispatch results for future reference"
     (section 5.3.3). Whichever thread comes to rows that nobody has routed routes them, one thread at a time;
-    all others read the record. It is what the paper found to be most of JB's cost.
+    all others read the record. It is what the paper found to be most of JB's partitioning
+    overhead.
     """
 
     def __init__(self, threads: int, knobs: Knobs) -> None:

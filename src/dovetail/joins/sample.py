@@ -19,7 +19,7 @@ Before the sample grows past a limit, half of its keys are dropped and the weigh
 small, keys are let in again. So small joins are looked at as a whole, and large ones cost little more.
 
 Published relative: section 6.5 of the Facebook paper exports how near matches are to the bounds. That tells
-that a window is too wide, but not what a wider one would gain.
+whether to widen a window or to narrow it, but not what a wider one would gain.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Designs in which the streams pass each other in a chain of cores: handshake join, as published and with low
 latency.
 
-Results are taken from the cores' queues by one collector that goes round all of them (linear, as the
-SplitJoin paper says, section 6.1): a row's results are out one round after its last scan. The collector is
-one FIFO server, so when it is done with each row is a running maximum (max-plus), not an event loop.
+Results are taken from the cores' queues by one collector that goes round all of them (of low-latency
+handshake join the SplitJoin paper says so, section 6.1; of handshake join we assume it): a row's results are
+out one round after its last scan. The collector is one FIFO server, so when it is done with each row is a
+running maximum (max-plus), not an event loop.
 """
 
 from __future__ import annotations
@@ -104,12 +105,12 @@ def low_latency_handshake(setup: Setup, costs: Costs, rows_per_s: float) -> Chai
     (fast-forwarding), one core is its home and stores it, and an explicit expiry message follows for each
     row.
 
-    Paper: Roy, Teubner, Gemulla (VLDB 2014), as the SplitJoin paper describes and models it (section 6.1,
-    figure 10).
+    Paper: Roy, Teubner, Gemulla (VLDB 2014), as the SplitJoin paper describes it (sections 1 and 3, figure
+    10) and models it (section 6.1).
     Vocabulary: T_CL = `hop_ns`, T_ML = `monitor_ns`.
     Differs: a row's expiry message is handled right after its scan, in the same visit, not as a message of
-    its own in the other direction: the same work for every core (it "doubles the traffic", section 6.1), with
-    half the events. Monitoring is a constant, as in equation 1.
+    its own in the other direction: the same work for every core (these messages "double the communication
+    traffic", section 6.1), with half the events. Monitoring is a constant, as in equation 1.
     Cost: a row reaches the last core after O(k).
     """
     expiry = costs.hop_ns + costs.expiry_ns

@@ -1,7 +1,8 @@
 """The papers' figures, simulated: panels of series, numbers only. Drawing is the service's.
 
-Rates held: SplitJoin's figures 12, 16, 17 and 19, and handshake join's figure 16. Where a row's time goes:
-SplitJoin's figures 13, 15 and 18. Beyond the papers' machines: `scale`, every design from 1 to 1,024 cores.
+Rates held: SplitJoin's figures 12, 16, 17 and 19, handshake join's figure 16, and figure 8 of the earlier
+version of its paper. Where a row's time goes: SplitJoin's figures 13, 15 and 18. Beyond the papers' machines:
+`scale`, every design from 1 to 1,024 cores.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from dovetail.simulate.setup import ArrivalPattern, Design, Ordering, Setup, Win
 JOIN_CORES = (4, 8, 12, 16, 20, 24, 28, 32)
 """Up to the paper's 32 physical cores: the last leaves none for other threads."""
 HANDSHAKE_CORES, HANDSHAKE_PHYSICAL = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44), 48
+EARLIER_CORES = (1, 2, 4, 8, 12, 16, 20, 24, 28)
+"""The earlier version's machine has 32 cores; four are left for other threads, as elsewhere here."""
 SCALE_CORES = tuple(1 << power for power in range(11))
 SUB_WINDOWS = (1 << 12, 1 << 13, 1 << 14, 1 << 15)
 NEAR_FULL = 0.9875
@@ -154,6 +157,16 @@ def handshake_figure_16(costs: Costs, cores: tuple[int, ...] = HANDSHAKE_CORES) 
     return Figure("handshake-2011-figure-16", "Handshake join, figure 16: throughput", (panel,))
 
 
+def handshake_figure_8(costs: Costs, cores: tuple[int, ...] = EARLIER_CORES) -> Figure:
+    """The earlier version's: 5 and 10 minutes, the windows that its text names beside the figure."""
+    setups = {
+        f"{minutes} min": _by_cores("handshake", WindowSize(seconds=60.0 * minutes)) for minutes in (5, 10)
+    }
+    panel = Panel("cores", "rows/s held, each stream", _rates(cores, setups, costs, streams=2.0))
+    title = "Handshake join, figure 8 of the earlier version: throughput"
+    return Figure("handshake-2011-figure-8-earlier", title, (panel,))
+
+
 # Where a row's time goes
 
 
@@ -268,6 +281,7 @@ FIGURES: dict[str, tuple[Callable[[Costs], Figure], Callable[[], Costs]]] = {
     "17": (figure_17, paper_costs),
     "18": (figure_18, paper_costs),
     "19": (figure_19, paper_costs),
+    "handshake-8": (handshake_figure_8, handshake_costs),
     "handshake-16": (handshake_figure_16, handshake_costs),
     "load": (figure_of_loads, paper_costs),
     "scale": (scale, paper_costs),

@@ -56,9 +56,9 @@ def slices(setup: Setup, costs: Costs, seed: int) -> Slices:
     """When each join core runs, and last one thread that represents all others.
 
     Where there are more threads than physical cores, they are dealt round these, join cores first, and the
-    threads of one core run in turns of a time slice. We assume that threads poll, as the papers' do, so that
-    a thread with nothing to do still uses up its slice. That, and four threads beside the join cores, explain
-    the drop at 32 join cores of 32.
+    threads of one core run in turns of a time slice. We assume that threads poll, as those of
+    handshake join do (its figure 9), so that a thread with nothing to do still uses up its slice. That, and
+    four threads beside the join cores, make for the drop at 32 join cores of 32.
     """
     threads = setup.cores + (setup.other_threads if setup.design != "kang" else 0)
     shown = np.arange(setup.cores + 1)

@@ -85,7 +85,7 @@ class Ordering:
     | `none` | no ordering | never |
     | `outer:N` | relaxed outer ordering | after N rows of a stream |
     | `outer` | strict outer = relaxed inner ordering | after each row |
-    | `inner:N` | adjusted inner ordering | after N comparisons |
+    | `inner:N` | inner ordering, its precision adjusted | after N comparisons |
     | `inner` | strict inner ordering | after each comparison |
     """
 
@@ -186,7 +186,8 @@ class Setup:
     physical_cores: int | None = None
     """None: a core for every thread."""
     other_threads: int = 4
-    """Threads that are not join cores. Four: the SplitJoin paper's 32 cores suffice for 28 join cores."""
+    """Threads that are not join cores. Four: that the SplitJoin paper's 32 cores suffice for 28 join cores is
+    inferred."""
     repartition_rows: int = 1
     """CellJoin: rows after which the coordinator divides the windows again."""
     arrivals: ArrivalPattern = field(default_factory=ArrivalPattern)

@@ -6,7 +6,7 @@ Idea
     left its window, a message tells its home.
 Paper
     Roy, Teubner, Gemulla, *Low-Latency Handshake Join*, VLDB 2014, as *SplitJoin* (USENIX ATC 2016) describes
-    and models it: sections 2 and 6.1, Figure 10, equations 1 and 2.
+    it (sections 1 and 3, Figure 10) and models it (section 6.1, equations 1 and 2).
 Vocabulary
     fast-forwarding -> sending on; tuple monitoring (the model's T_ML) -> copies of rows in flight; central
     coordination -> `ChainEnds`.

@@ -1,5 +1,6 @@
-"""Results of several channels into one. Without order it is the linear collector of the handshake papers, and
-the combiner of SplitJoin: results of one channel keep their order, between channels there is none."""
+"""Results of several channels into one. Without order it is the collector of both handshake joins
+(that of the low-latency one is linear: SplitJoin, 6.1), and the combiner of SplitJoin (5.1): results of one
+channel keep their order, between channels there is none."""
 
 from __future__ import annotations
 

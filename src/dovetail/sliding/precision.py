@@ -1,6 +1,6 @@
 """How often results are punctuated, if the rate of input must be held: fewer punctuations when it is not,
-more when there is time to spare. The SplitJoin paper (5.1, 7.6) has the precision as a parameter and shows
-what it costs; here it adapts.
+more when there is time to spare. The SplitJoin paper has the precision as a parameter (5.1), shows what it
+costs, and says that it could adapt to a wanted throughput (7.6): here it does.
 
 With the order outer it says how many rows of a stream share a punctuation, with the order inner by how much
 the groups of the window are longer than the shortest: those that `group` asks for.

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from bench.paper.catalog import PAPERS
 from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper, block, judged
+from bench.paper.intra_window_findings import EARLY, RATE
 from bench.paper.plots import bars, lines
-from bench.papers import PAGES, write
+from bench.papers import PAGES, main, write
 from bench.tables import Table, with_tables
 
 from laws.effort import THOROUGH
@@ -21,12 +22,14 @@ CHEAP = (
     "splitjoin text_7_4",
     "splitjoin figure_16",
     "handshake text_2_2_measured",
+    "handshake figure_8_earlier",
     "handshake figure_16",
     "handshake figure_18",
     "handshake table_1",
     "intra-window figure_3",
     "intra-window figure_11",
     "intra-window figure_13",
+    "intra-window figure_15",
     "intra-window figure_16",
     "intra-window figure_18",
     "intra-window figure_19b",
@@ -55,6 +58,53 @@ def test_it_can_be_made(name: str) -> None:
         assert made.right
         assert made.tables
         assert block(exhibit, made)
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_a_finding_has_its_section_and_a_relation(name: str) -> None:
+    for one in EXHIBITS[name].findings:
+        assert re.fullmatch(
+            r"(SplitJoin, )?(\d|A)(\.\d)*( \(earlier version\)|, of time windows)?", one.section
+        )
+        assert one.says
+        assert one.relation
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_what_a_page_says_of_its_paper_has_a_section(paper: Paper) -> None:
+    """What the paper *does not* say is in no section of it."""
+    page = (PAGES / paper.page).read_text()
+    prose = re.sub(r"<!-- table: .*?<!-- end -->|```.*?```|^#.*?$", "", page, flags=re.DOTALL | re.MULTILINE)
+    sentences = [
+        sentence
+        for paragraph in re.split(r"\n\s*\n", prose)
+        for sentence in re.split(r"(?<=[.:])\s+(?=[A-Z*`])", " ".join(paragraph.split()))
+        if re.search(r"\b([Tt]he paper [a-z]+s|[Ii]n the paper)\b(?! not)", sentence)
+    ]
+    assert sentences
+    place = r"\(([^)]*[ :,])?(\d|A\.)|\b(section|figure|table)s? \d"
+    assert [sentence for sentence in sentences if not re.search(place, sentence, re.IGNORECASE)] == []
+
+
+@pytest.mark.parametrize(("gain", "held"), [(3.9, False), (4.1, True)])
+def test_twice_the_load_of_a_time_window_is_four_times_the_comparisons(gain: float, held: bool) -> None:
+    (finding,) = EXHIBITS["handshake figure_15"].findings
+    assert finding.holds({"gains": {"handshake": gain}}) is held
+
+
+@pytest.mark.parametrize(
+    ("early", "verdict"), [({"0.1": 9.0, "0.2": 5.0, "1.0": 20.0}, True), ({"0.1": 4.0, "0.2": 5.0}, False)]
+)
+def test_the_best_sorting_step_is_the_best_in_both(early: dict[str, float], verdict: bool) -> None:
+    finding = EXHIBITS["intra-window figure_15"].findings[0]
+    names = ("pmj_jm", "pmj_jb")
+    values = {
+        RATE: {step: dict.fromkeys(names, 10.0) for step in early},
+        EARLY: {step: dict.fromkeys(names, ms) for step, ms in early.items()},
+    }
+    assert finding.holds(values) is verdict
+    values[RATE]["0.2"]["pmj_jb"] = 8.0
+    assert finding.holds(values) is False
 
 
 def test_what_is_not_shown_has_a_reason() -> None:
@@ -100,6 +150,15 @@ def test_a_plot_is_drawn_only_where_pictures_are_asked_for(
     made = kind(Effort(out=tmp_path), "figure", **({} if kind is bars else {"axis": "cores"}), panels=shown)
     assert made == ["figure.svg"]
     assert "rows/s" in (tmp_path / "figure.svg").read_text()
+
+
+def test_a_listed_name_is_one_that_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    listed = [line.split(":")[0].split() for line in capsys.readouterr().out.splitlines()]
+    assert [f"{paper} {name}" for paper, name in listed] == list(EXHIBITS)
+    assert main(["--list", "--figure", "text_7_4_measured"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("splitjoin text_7_4_measured: Text of 7.4, measured, count windows")
 
 
 def test_only_what_was_made_is_written(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ Vocabulary. stream time = the paper's PT; buffer of the left engine = open rows;
 engine = retained rows; 1-to-n, 1-to-1 = match all, one.
 
 Differs. The paper buffers only left rows that have not matched and retries them; here new right rows probe
-the open left rows, so no retry is needed. Right, full, semi and anti joins and the pick rules are ours (its
-section 9 names them as future work). Results are exact where no row is later than its stream's time.
+the open left rows, so no retry is needed. Right (future work in its section 9, as is picking a match), full,
+semi and anti joins are ours. Results are exact where no row is later than its stream's time.
 
 Law. Within one step new left rows see all new right rows and those retained, new right rows see the left rows
 that were open. Then the step's end times close and evict. So the output depends only on the state, the new

@@ -69,7 +69,8 @@ def simulate(
     figure: Annotated[
         str | None,
         typer.Option(
-            help="Draw figures instead of printing a table: 12, 13, 15 to 19, handshake-16, load, scale, all."
+            help="Draw figures instead of printing a table: 12, 13, 15 to 19, handshake-8, handshake-16, "
+            "load, scale, all."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figures.")] = Path(),

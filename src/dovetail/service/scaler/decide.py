@@ -12,7 +12,8 @@ gained less than a tenth of what was expected, more tasks do not help: none are 
 changed. A day has a budget of changes: a step down is paid together with the steps back up, and after half of
 it steps up are larger, so a daily wave does not use it up.
 
-Paper: section 6.2. It scales slicers and joins apart, by the smallest number of tasks that keeps pace.
+Paper: section 6.2. It gives slicers the smallest number of tasks that keeps pace, as is done here for joins;
+joins it scales by the memory they use.
 """
 
 from __future__ import annotations
