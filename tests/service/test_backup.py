@@ -63,7 +63,7 @@ def test_a_run_is_asked_to_make_room_and_nothing_is_copied_before_it_has(home: s
     begun = threading.Event()
     thread = threading.Thread(target=run)
     thread.start()
-    assert begun.wait(30)
+    assert begun.wait(300)
     found = back_up(home, tmp_path / "copy")
     thread.join()
     assert ended

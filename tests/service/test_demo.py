@@ -146,7 +146,7 @@ def test_the_feeder_feeds_and_says_when_it_is_done(tmp_path: Path) -> None:
     feeder = Feeder(DemoStreams(7, searches_per_s=50), left, right, 1, done)
     feeder.start_once()
     feeder.start_once()
-    assert done.wait(30)
+    assert done.wait(300)
     feeder.finish()
     assert (left.next_commit(), right.next_commit()) == (1, 1)
 
@@ -161,7 +161,7 @@ def test_the_feeders_trouble_is_raised_by_finish(tmp_path: Path) -> None:
     done = threading.Event()
     feeder = Feeder(Broken(7), left, right, 5, done)
     feeder.start_once()
-    assert done.wait(30)
+    assert done.wait(300)
     with pytest.raises(OSError, match="disk full"):
         feeder.finish()
 
@@ -170,7 +170,7 @@ def test_the_first_signal_asks_and_the_second_insists(capsys: pytest.CaptureFixt
     before = signal.getsignal(signal.SIGINT)
     with stopped_by_signals() as stop:
         os.kill(os.getpid(), signal.SIGINT)
-        assert stop.wait(10)
+        assert stop.wait(300)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before

@@ -37,6 +37,7 @@ from dovetail.service.keeping.wanted import (
     wanted_of,
 )
 from dovetail_dev.s3_server import CREDENTIALS, s3_server
+from dovetail_dev.spark_cluster import PATIENCE_S
 
 CHILD = Path(__file__).with_name("keeping_child.py")
 FIRST = Wanted("clicks", 1, "running", "query", "ada", "ada", 0, "deployed")
@@ -68,7 +69,7 @@ class Kept:
         self.holds(lambda: self.condition() == condition, condition)
 
     def holds(self, found: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             self.keeper.step()
             if found():
@@ -109,7 +110,7 @@ def test_a_process_outlives_its_keeper_and_the_next_one_finds_it(kept: Kept) -> 
     assert len(kept.started) == 1
     want(kept.home, FIRST.next("stopped", "ada", state="stopped"))
     kept.until("stopped")
-    assert kept.started[0].wait(20) == 0
+    assert kept.started[0].wait(PATIENCE_S) == 0
 
 
 def test_an_upgraded_service_goes_on_with_what_runs(kept: Kept) -> None:
@@ -127,7 +128,7 @@ def test_an_upgraded_service_goes_on_with_what_runs(kept: Kept) -> None:
     assert len(kept.started) == 1
     want(kept.home, wanted_of(kept.home, "clicks").next("stopped", "ada", state="stopped"))
     kept.until("stopped")
-    assert kept.started[0].wait(20) == 0
+    assert kept.started[0].wait(PATIENCE_S) == 0
 
 
 def test_a_killed_process_is_started_again_after_a_while(kept: Kept) -> None:
@@ -170,7 +171,7 @@ def test_a_deaf_process_is_killed_with_all_that_it_has_started(kept: Kept) -> No
     assert kept.alive()
     kept.now_us += PATIENCE_US + SECOND
     kept.until("stopped")
-    assert kept.started[0].wait(20) == -signal.SIGKILL
+    assert kept.started[0].wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def offered(kept: Kept) -> Request:
@@ -226,7 +227,7 @@ def test_a_restart_is_another_process(kept: Kept) -> None:
     want(kept.home, FIRST.next("restarted", "ada", restarts=1))
     kept.holds(lambda: len(kept.started) == 2, "two starts")
     kept.until("running")
-    assert kept.started[0].wait(20) == 0
+    assert kept.started[0].wait(PATIENCE_S) == 0
 
 
 def test_an_application_that_runs_by_hand_is_left_alone(kept: Kept) -> None:
@@ -287,7 +288,7 @@ def test_a_full_disk_and_then_not(kept: Kept) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     for child in kept.started:
-        child.wait(20)
+        child.wait(PATIENCE_S)
     kept.keeper.step()
     kept.now_us += 100 * SECOND
     kept.until("running")
@@ -358,9 +359,9 @@ def test_a_lease_that_nobody_renews_any_more_holds_nothing() -> None:
 
     def launch(home: str, application: str, revision: int) -> subprocess.Popen[bytes]:
         started.append(application)
-        child = subprocess.Popen(["true"])
-        child.wait()  # whoever collects it later while it still runs complains
-        return child
+        ended = subprocess.Popen(["true"])
+        ended.wait()  # nobody asks again what became of it
+        return ended
 
     def looks(seconds: float, *, renewed: bool) -> str:
         nonlocal now_s

@@ -17,6 +17,7 @@ from dovetail.service.keeping import pools, processes
 from dovetail.service.keeping.keeper import Keeper
 from dovetail.service.keeping.pools import MOST_MEMBERS, Ask, Pools, asks
 from dovetail.service.keeping.wanted import Place, Wanted, want, wanted_of
+from dovetail_dev.spark_cluster import PATIENCE_S
 
 HERE = Path(__file__).parent
 SECOND = 1_000_000
@@ -49,7 +50,7 @@ class Kept:
         self.holds(found, str(conditions))
 
     def holds(self, found: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             self.keeper.step()
             if found():
@@ -146,7 +147,7 @@ def test_an_application_moves_out_of_the_pool_and_back(kept: Kept) -> None:
     want(kept.home, second.next("moved", "ada", place="pool"))
     kept.holds(lambda: "pool-1" in kept.keeper.decisions["a"].why, "back in the pool")
     kept.until(a="running")
-    assert kept.own[0].wait(20) == 0
+    assert kept.own[0].wait(PATIENCE_S) == 0
     assert len(kept.pools) == 1
 
 
@@ -174,7 +175,7 @@ def test_a_full_pool_makes_another(tmp_path: Path) -> None:
 
     def launch(home: str, pool: str) -> subprocess.Popen[bytes]:
         launched.append(pool)
-        return subprocess.Popen(["sleep", "60"])
+        return subprocess.Popen(["sleep", "600"])
 
     made = Pools(str(tmp_path), launch)
     try:

@@ -432,6 +432,8 @@ def sweep(root: Path) -> None:
         try:
             home = owner.read_text()
             gone = "://" not in home and not Path(home).exists()
+        except OSError:  # another run of this host sweeps, too
+            continue
         except ValueError:  # not a path: nobody will come back for it
             gone = True
         if gone:

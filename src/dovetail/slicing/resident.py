@@ -93,6 +93,10 @@ class ResidentSlicer:
         if earlier is not None:
             earlier.stop()
         _active[name] = self
+        # Here, and not in the thread, which may get no core for a while: a join takes a side without a report
+        # for one whose writer never reports, and then goes by silence alone.
+        with suppress(HomeError):  # the thread meets it, too, and says so
+            self._tell("starting", None)
         self._thread.start()
 
     @property

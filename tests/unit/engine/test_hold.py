@@ -51,7 +51,7 @@ def test_whoever_takes_over_from_a_dead_pool_waits_for_what_it_has_left(tmp_path
         pool.kill()
         pool.wait()
         pool.stdout.close()
-    thread.join(30)
+    thread.join(300)
     assert taken.is_set()
 
 

@@ -122,6 +122,23 @@ def test_a_header_that_leads_out_of_the_directory_means_rebuild(tmp_path: Path) 
     assert (tmp_path / ring.name).exists()
 
 
+def test_two_runs_that_begin_at_once_sweep_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one removes what this one has just found."""
+    for name in ("gone", "gone too"):
+        live_index.claim_directory(tmp_path / "index" / name / "0-of-1", str(tmp_path / name))
+    read = Path.read_text
+
+    def swept_meanwhile(path: Path) -> str:
+        shutil.rmtree(path.parent)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_text", swept_meanwhile)
+    live_index.sweep(tmp_path / "index")
+    assert list((tmp_path / "index").iterdir()) == []
+
+
 @pytest.mark.parametrize("owner", [b"\xff\xfe", b"a\0b", b"/gone"])
 def test_an_owner_that_cannot_be_read_is_swept(tmp_path: Path, owner: bytes) -> None:
     group = tmp_path / "index" / "x" / "0-of-1"

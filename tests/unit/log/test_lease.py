@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -12,7 +13,8 @@ from dovetail.errors import HomeError, StateError
 from dovetail.log.homes.filesystem import Store, open_store
 from dovetail.log.homes.lease import Lease, Terms
 
-QUICK = Terms(renew_s=0.05, expires_s=1.0, settle_s=0.05, look_s=0.02)
+QUICK = Terms(renew_s=0.05, expires_s=300.0, settle_s=0.05, look_s=0.02)
+"""Renewed often, and taken for dead late: the thread that renews it may get no core for a while."""
 ASLEEP = Terms(renew_s=3600, expires_s=5 * 3600)
 """The thread that renews it sleeps for longer than a test takes."""
 
@@ -41,7 +43,7 @@ def store() -> Store:
 def lease(store: Store) -> Iterator[Callable[..., Lease]]:
     made: list[Lease] = []
 
-    def make(terms: Terms = QUICK, clock: Clock | None = None) -> Lease:
+    def make(terms: Terms = QUICK, clock: Clock | AtOnce | None = None) -> Lease:
         timed = {"clock": clock, "pause": clock.pause} if clock else {}
         made.append(Lease(store, "lease.json", "application app", terms, **timed))  # type: ignore[arg-type]
         return made[-1]
@@ -49,6 +51,24 @@ def lease(store: Store) -> Iterator[Callable[..., Lease]]:
     yield make
     for one in made:
         one.release()
+
+
+class AtOnce:
+    """Two have looked, and found the lease free, before either writes; and a write of the one takes less than
+    the other waits before it looks again."""
+
+    def __init__(self, looked: threading.Barrier, written: threading.Barrier) -> None:
+        self._meetings = [looked]
+        self._written = written
+
+    def __call__(self) -> float:
+        while self._meetings:
+            self._meetings.pop().wait()
+        return time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        assert seconds == QUICK.settle_s, "it was free"
+        self._written.wait()
 
 
 def lost(held: Lease) -> bool:
@@ -84,13 +104,12 @@ def test_the_lease_of_a_holder_that_died_is_taken_and_one_that_wakes_up_knows(
 
 
 def test_of_two_that_begin_at_once_one_has_it(lease: Callable[..., Lease]) -> None:
-    both = [lease() for _ in range(2)]
-    meet = threading.Barrier(2)
+    looked, written = threading.Barrier(2), threading.Barrier(2)
+    both = [lease(QUICK, AtOnce(looked, written)) for _ in range(2)]
     held: list[Lease] = []
     refused: list[StateError] = []
 
     def begin(one: Lease) -> None:
-        meet.wait()
         try:
             one.take()
             held.append(one)
@@ -129,6 +148,6 @@ def test_a_holder_that_cannot_renew_stops_before_others_may_take_it(
 
 def test_a_document_that_does_not_read_is_taken_for_dead(lease: Callable[..., Lease], store: Store) -> None:
     store.replace("lease.json", b"{")
-    one = lease()
+    one = lease(ASLEEP, Clock())
     one.take()
     assert one.holder() == (one.owner, 1)

@@ -174,7 +174,7 @@ def test_processes_make_the_category_and_append_at_once(homes: Callable[[str], s
     source = str(Path(dovetail.__file__).parents[1])
     commands = [[sys.executable, "-c", _WRITER, homes("home"), producer] for producer in "aa"]
     writers = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": source}) for command in commands]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(300) for writer in writers] == [0, 0]
     category = Category.open(homes("home"), "clicks")
     # 10 batches of the one producer, and 10 appends without a producer by each of the two writers
     assert category.next_commit() == 30

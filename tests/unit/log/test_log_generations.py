@@ -170,7 +170,11 @@ def _compacts_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "SHAPE", FileShape(span=2, fan=2, recent=1))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(steps=histories(), compression=st.sampled_from(["none", "zstd"]))
 def test_rows_of_all_generations_are_read_in_the_columns_of_any(
     steps: list[Any], compression: str, tmp_path_factory: pytest.TempPathFactory

@@ -197,7 +197,11 @@ def test_a_file_of_which_no_row_fits_is_an_error(home: Home) -> None:
 values = st.one_of(st.none(), st.integers(-(2**60), 2**60), st.just("garbage"))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(values, min_size=1, max_size=40), st.integers(5, 200))
 def test_every_json_line_is_a_row_or_kept_aside(
     tmp_path_factory: Any, column: list[Any], block_bytes: int

@@ -415,6 +415,21 @@ def test_a_crash_anywhere_between_two_categories(tmp_path: Path) -> None:
     assert crash_everywhere(tmp_path, prepare, action, check) > 8
 
 
+def test_it_has_reported_before_its_thread_does_anything(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A join that looks then would take its side for one whose writer never reports."""
+    gets_a_core = threading.Event()
+    monkeypatch.setattr(ResidentSlicer, "run", lambda slicer: gets_a_core.wait())
+    slicer = ResidentSlicer(folder.category, folder.slicer, folder.intake, finite=False)
+    slicer.start()
+    try:
+        assert [report.state for report in read_reports(folder.category)] == ["starting"]
+    finally:
+        gets_a_core.set()
+        slicer.stop()
+
+
 def test_a_second_slicer_of_the_same_stage_takes_over_from_the_first(folder: Folder) -> None:
     """As where a join of DataFrames is called again in one process."""
     seen = threading.Event()

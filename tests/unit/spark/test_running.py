@@ -21,7 +21,7 @@ import subprocess, sys
 from dovetail.engine.hold import running
 from dovetail.engine.hold import held_locks
 with running(sys.argv[1], "app"):
-    child = subprocess.Popen(["sleep", "60"], pass_fds=held_locks(), stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(["sleep", "600"], pass_fds=held_locks(), stdout=subprocess.DEVNULL)
     print(child.pid, flush=True)
     child.wait()
 """
@@ -29,7 +29,7 @@ with running(sys.argv[1], "app"):
 
 def test_a_second_run_is_refused_and_the_first_gives_back(tmp_path: Path) -> None:
     with running(str(tmp_path), "app"):
-        child = subprocess.Popen(["sleep", "60"], pass_fds=held_locks())
+        child = subprocess.Popen(["sleep", "600"], pass_fds=held_locks())
         with pytest.raises(StateError, match="running already"), running(str(tmp_path), "app"):
             pass
         with running(str(tmp_path), "other"):
