@@ -19,7 +19,7 @@ from dovetail.pql.tokens import Cursor
 
 
 def parse_table(cursor: Cursor, columns: Sequence[ColumnDef]) -> TableSource:
-    """What follows FROM. The first argument may be the path, without its name."""
+    """What follows FROM. The first argument may be the path, or without one the table, without its name."""
     kind, place = cursor.name(" | ".join(LOOKUPS))
     kind = kind.upper()
     if kind not in LOOKUPS:
@@ -30,18 +30,19 @@ def parse_table(cursor: Cursor, columns: Sequence[ColumnDef]) -> TableSource:
             hint=did_you_mean(kind[:40], LOOKUPS, listed=True),
         )
     options = LOOKUPS[kind].options
-    first = next((one.name for one in options if one.name == "path"), None)
+    named = {one.name for one in options}
+    first = "path" if "path" in named else "table"
     given = arguments(cursor, kind, options, first)
     made: Any = values(cursor, kind, options, given, place)
     for column in columns:
         _require_plain(cursor, column)
-    named = [
+    kept = [
         (name, (_validity(cursor, name, value, columns, place),))
         if name in (VALID_FROM.name, VALID_TO.name)
         else (name, value)
         for name, value in made
     ]
-    source = TableSource(kind, tuple(named))
+    source = TableSource(kind, tuple(kept))
     if source.get(VALID_TO.name) and not source.get(VALID_FROM.name):
         raise cursor.error_at(place, "valid_to says when a version ends", expected="valid_from, too")
     return source
