@@ -8,6 +8,7 @@ from typing import Any
 from dovetail.connectors.column_types import PLAIN, arrow_type
 from dovetail.connectors.lookup_kinds import LOOKUPS
 from dovetail.connectors.lookup_table import VALID_FROM, VALID_TO
+from dovetail.connectors.options import with_defaults
 from dovetail.errors import PlanError
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import TableSource
@@ -34,6 +35,11 @@ def parse_table(cursor: Cursor, columns: Sequence[ColumnDef]) -> TableSource:
     first = "path" if "path" in named else "table"
     given = arguments(cursor, kind, options, first)
     made: Any = values(cursor, kind, options, given, place)
+    try:
+        LOOKUPS[kind].validate(with_defaults(options, made))
+    except PlanError as error:
+        error.where = cursor.source.show(place)
+        raise
     for column in columns:
         _require_plain(cursor, column)
     kept = [

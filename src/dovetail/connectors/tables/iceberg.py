@@ -30,11 +30,13 @@ class IcebergTableKind:
     name: str = "ICEBERG"
     options: tuple[Option, ...] = (*CATALOG, *EVERY_TABLE)
 
+    def validate(self, options: dict[str, Any]) -> None:
+        require_namespace(options)
+
     def place(self, options: dict[str, Any]) -> str:
         return f"Iceberg table {options['table']}"
 
     def open(self, given: Revealed) -> LookedUpIceberg:
-        require_namespace(given.values)
         need_libraries(given.values, by="FROM ICEBERG")
         return LookedUpIceberg(given.values["table"], catalog_settings(given.values), given)
 
