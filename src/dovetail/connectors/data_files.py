@@ -132,8 +132,9 @@ def require_partitions(schema: pa.Schema, columns: Iterable[str], storage: str) 
         )
 
 
-def fitted(rows: pa.Schema, table: pa.Schema | None, place: str) -> pa.Schema:
-    """The columns of these rows as a table stores them: in its types where it has the column."""
+def fitted(rows: pa.Schema, table: pa.Schema | None, place: str, *, widens: bool = False) -> pa.Schema:
+    """The columns of these rows as a table stores them: in its types where it has the column. `widens`: it
+    can give a column a wider type."""
     import pyarrow as pa
 
     fields = []
@@ -141,6 +142,8 @@ def fitted(rows: pa.Schema, table: pa.Schema | None, place: str) -> pa.Schema:
         stored = (
             table.field(field.name).type if table is not None and field.name in table.names else field.type
         )
+        if widens and is_wider(field.type, stored):
+            stored = field.type
         if not _takes(stored, field.type):
             raise PlaceError(
                 f"column {field.name} of {place} has type {stored}, and the query gives {field.type}",
@@ -159,13 +162,18 @@ def nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
-def _takes(stored: Any, given: Any) -> bool:
+def is_wider(one: Any, other: Any) -> bool:
+    """Whether a type has all values of another one, and more."""
     from pyarrow import types
 
-    wider = (types.is_signed_integer, types.is_floating)
-    return _alike(stored, given) or any(
-        is_one(stored) and is_one(given) and stored.bit_width >= given.bit_width for is_one in wider
-    )
+    if types.is_decimal(one) and types.is_decimal(other):
+        return bool(one.scale == other.scale and one.precision > other.precision)
+    numbers = (types.is_signed_integer, types.is_floating)
+    return any(is_one(one) and is_one(other) and one.bit_width > other.bit_width for is_one in numbers)
+
+
+def _takes(stored: Any, given: Any) -> bool:
+    return _alike(stored, given) or is_wider(stored, given)
 
 
 def _alike(stored: Any, given: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from dovetail.connectors.flat_schema import FORMS, FlatField, for_kernel
+from dovetail.connectors.flat_field import FORMS, FlatField, for_kernel
 from dovetail.connectors.kernels import binary_rows as kernels
 from dovetail.connectors.schema_registry import HEAD, MAGIC
 

@@ -1,123 +1,33 @@
 """Flat schemas of Avro and Protobuf: what a field is, how it is written, and which Arrow type it has.
 
-A registry's schema is read as far as columns need it. Fields that are no columns are passed over; in
-Protobuf whatever they are, in Avro if they are plain values or records of them."""
+A registry's schema is read as far as columns need it. Fields that are no columns are passed over, whatever
+they are."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from dovetail.connectors.avro_schema import avro_fields
+from dovetail.connectors.flat_field import FlatField, UnreadableSchema
 from dovetail.connectors.kernels import binary_rows as kernels
 from dovetail.connectors.schema_registry import Schema
 from dovetail.errors import PlanError
 
-FORMS = {"avro": kernels.AVRO, "protobuf": kernels.PROTOBUF}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UTC_US = pa.timestamp("us", "UTC")
 
 
-class UnreadableSchema(Exception):
-    """Why records of a schema cannot be columns, for people."""
-
-
-class FlatField(NamedTuple):
-    """`arrow` None: no column can have it. `number`, `union`: as the kernels have them."""
-
-    name: str
-    kind: int
-    arrow: pa.DataType | None
-    number: int = 0
-    union: int = kernels.PLAIN
-    symbols: tuple[str, ...] = ()
-
-
 def fields_of(schema: Schema) -> list[FlatField]:
     if schema.kind == "AVRO":
-        return list(_avro_fields(json.loads(schema.text)))
+        return avro_fields(schema.text, schema.others)
     if schema.kind == "PROTOBUF":
         return list(_proto_fields(schema.text))
     raise UnreadableSchema(f"it is one of {schema.kind}")
-
-
-def for_kernel(fields: Sequence[FlatField], columns: Sequence[int]) -> kernels.Fields:
-    """`columns`: that of each field, -1 for none."""
-    return kernels.Fields(
-        np.array([field.kind for field in fields], np.int8),
-        np.array(columns, np.int32),
-        np.array([field.number for field in fields], np.int32),
-        np.array([field.union for field in fields], np.int8),
-    )
-
-
-_AVRO_PLAIN = {
-    "null": (kernels.NOTHING, None),
-    "boolean": (kernels.TRUTH, pa.bool_()),
-    "int": (kernels.WHOLE, pa.int32()),
-    "long": (kernels.WHOLE, pa.int64()),
-    "float": (kernels.REAL32, pa.float32()),
-    "double": (kernels.REAL64, pa.float64()),
-    "bytes": (kernels.TEXT, pa.binary()),
-    "string": (kernels.TEXT, pa.string()),
-}
-_AVRO_LOGICAL = {
-    "date": pa.date32(),
-    "timestamp-millis": pa.timestamp("ms", "UTC"),
-    "timestamp-micros": _UTC_US,
-    "local-timestamp-millis": pa.timestamp("ms"),
-    "local-timestamp-micros": pa.timestamp("us"),
-}
-
-
-def _avro_fields(schema: Any, named: dict[str, Any] | None = None, prefix: str = "") -> Iterator[FlatField]:
-    if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise UnreadableSchema("it is not a record")
-    known = {} if named is None else named
-    known[schema["name"]] = schema
-    for field in schema["fields"]:
-        yield from _avro_field(prefix + field["name"], field["type"], known)
-
-
-def _avro_field(name: str, kind: Any, known: dict[str, Any]) -> Iterator[FlatField]:
-    union = kernels.PLAIN
-    if isinstance(kind, list):
-        others = [one for one in kind if one != "null"]
-        if len(kind) > 2 or len(others) != 1 or (len(kind) == 2 and "null" not in kind):
-            raise UnreadableSchema(f"field {name} is a union of several types")
-        if len(kind) == 2:
-            union = kernels.NULL_FIRST if kind[0] == "null" else kernels.NULL_LAST
-        else:
-            raise UnreadableSchema(f"field {name} is a union of one type")
-        kind = others[0]
-    described = kind if isinstance(kind, dict) else known.get(kind, {"type": kind})
-    plain = described["type"]
-    if isinstance(plain, dict):
-        described, plain = plain, plain["type"]
-    if plain in _AVRO_PLAIN:
-        way, arrow = _AVRO_PLAIN[plain]
-        logical = described.get("logicalType")
-        if logical == "decimal":
-            arrow = None
-        elif plain in ("int", "long"):
-            arrow = _AVRO_LOGICAL.get(str(logical), arrow)
-        yield FlatField(name, way, arrow, union=union)
-    elif plain == "enum":
-        known[described["name"]] = described
-        symbols = tuple(described["symbols"])
-        yield FlatField(name, kernels.WHOLE, pa.string(), union=union, symbols=symbols)
-    elif plain == "fixed":
-        known[described["name"]] = described
-        arrow = None if described.get("logicalType") else pa.binary()
-        yield FlatField(name, kernels.FIXED, arrow, described["size"], union)
-    elif plain == "record" and union == kernels.PLAIN:
-        yield from _avro_fields(described, known, f"{name}.")
-    else:
-        raise UnreadableSchema(f"field {name} is nested ({plain})")
 
 
 _PROTO_PLAIN = {

@@ -11,7 +11,7 @@ from typing import Any
 from dovetail.connectors.extras import need
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Revealed
-from dovetail.errors import DovetailError, PlaceError, PlanError, Unreachable
+from dovetail.errors import DovetailError, InputError, PlaceError, PlanError, Unreachable
 
 _FROM_ENVIRONMENT = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
 """What everybody else on S3 takes from there."""
@@ -73,6 +73,18 @@ def load(settings: Mapping[str, str]) -> Any:
     from pyiceberg.catalog import load_catalog
 
     return load_catalog(**settings)
+
+
+def load_table(settings: Mapping[str, str], name: str) -> Any:
+    """A table that is to be read."""
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    try:
+        return load(settings).load_table(name)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        raise InputError(
+            "there is no Iceberg table", where=f"Iceberg table {name}", expected="a table of the catalog"
+        ) from None
 
 
 @contextmanager

@@ -9,12 +9,14 @@ from dovetail.connectors.options import Value, with_defaults
 from dovetail.connectors.secret import reveal
 from dovetail.connectors.tables.delta import DeltaTableKind
 from dovetail.connectors.tables.duckdb import DuckdbTableKind
+from dovetail.connectors.tables.iceberg import IcebergTableKind
 from dovetail.connectors.tables.parquet import ParquetTableKind
 from dovetail.connectors.tables.postgres import PostgresTableKind
 
 _KINDS: tuple[LookupKind, ...] = (
     ParquetTableKind(),
     DeltaTableKind(),
+    IcebergTableKind(),
     PostgresTableKind(),
     DuckdbTableKind(),
 )

@@ -48,6 +48,9 @@ class LookupKind(Protocol):
     @property
     def options(self) -> tuple[Option, ...]: ...
 
+    def validate(self, options: dict[str, Any]) -> None:
+        """Raises a PlanError if the options mean nothing."""
+
     def place(self, options: dict[str, Any]) -> str: ...
 
     def open(self, given: Revealed) -> LookupTable: ...

@@ -35,10 +35,12 @@ _CONTENT = "application/vnd.schemaregistry.v1+json"
 
 
 class Schema(NamedTuple):
-    """`kind`: AVRO, PROTOBUF or JSON."""
+    """`kind`: AVRO, PROTOBUF or JSON. `others`: schemas of Avro whose types this one names, each behind those
+    that it names itself."""
 
     kind: str
     text: str
+    others: tuple[str, ...] = ()
 
 
 class NoSchema(Exception):
@@ -57,13 +59,22 @@ class Registry:
     def schema(self, number: int) -> Schema:
         if number not in self.known:
             found = self.ask(f"schemas/ids/{number}")
-            self.known[number] = Schema(found.get("schemaType", "AVRO"), found["schema"])
+            self.known[number] = self._with_others(found)
         return self.known[number]
+
+    def _with_others(self, found: Mapping[str, Any]) -> Schema:
+        kind = found.get("schemaType", "AVRO")
+        others: list[str] = []
+        for one in found.get("references") or () if kind == "AVRO" else ():
+            path = f"subjects/{_in_path(one['subject'])}/versions/{one['version']}"
+            other = self._with_others(self.ask(path))
+            others += [*other.others, other.text]
+        return Schema(kind, found["schema"], tuple(others))
 
     def register(self, subject: str, schema: Schema) -> int:
         """Its number; a new one if the subject does not have it yet."""
         body = {"schema": schema.text} | ({"schemaType": schema.kind} if schema.kind != "AVRO" else {})
-        path = f"subjects/{urllib.parse.quote(subject, safe='')}/versions"
+        path = f"subjects/{_in_path(subject)}/versions"
         try:
             return int(self.ask(path, body)["id"])
         except NoSchema as error:
@@ -106,6 +117,10 @@ def registry_of(given: Mapping[str, Any]) -> Registry | None:
     if where is None:
         return None
     return Registry(where, given.get("schema_registry_user"), given.get(PASSWORD))
+
+
+def _in_path(subject: str) -> str:
+    return urllib.parse.quote(subject, safe="")
 
 
 def _reason(error: urllib.error.HTTPError) -> str:

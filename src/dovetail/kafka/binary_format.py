@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dovetail.connectors.flat_field import FORMS, FlatField, UnreadableSchema, for_kernel
 from dovetail.connectors.flat_records import FIRST_MESSAGE
-from dovetail.connectors.flat_schema import FORMS, FlatField, UnreadableSchema, fields_of, for_kernel
+from dovetail.connectors.flat_schema import fields_of
 from dovetail.connectors.kernels import binary_rows as kernels
 from dovetail.connectors.schema_registry import HEAD, MAGIC, NoSchema, Registry
 from dovetail.kafka.declared import as_declared
@@ -21,6 +22,7 @@ from dovetail.kafka.kernels.json_rows import text_ends, texts
 
 Int64s = NDArray[np.int64]
 _BYTES = np.array([1 << 24, 1 << 16, 1 << 8, 1])
+_DECIMAL_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Binary:
             raise pa.ArrowInvalid(self._missing[number])
         try:
             fields = fields_of(self.registry.schema(number))
-        except (UnreadableSchema, KeyError, ValueError) as error:
+        except (UnreadableSchema, LookupError, TypeError, ValueError) as error:
             raise pa.ArrowInvalid(f"schema {number} cannot be read: {error}") from None
         except NoSchema:
             raise pa.ArrowInvalid(f"there is no schema {number} at {self.registry.where}") from None
@@ -100,7 +102,9 @@ class Binary:
         )
         odd = np.empty(len(starts), np.bool_)
         known = for_kernel(fields, at)
-        kernels.decode(FORMS[self.form], data.ctypes.data, starts, stops, known, columns, odd)
+        kernels.decode(
+            FORMS[self.form], data.ctypes.data, starts, stops, known, columns, odd, kernels.loops()
+        )
         if odd.any():
             raise pa.ArrowInvalid(f"the value is not a record of schema {number}")
         by_column = {column: one for column, one in zip(at, fields, strict=True) if column >= 0}
@@ -130,6 +134,8 @@ def _array(
         if ((words < 0) | (words >= len(one.symbols)))[given].any():
             raise pa.ArrowInvalid(f"field {one.name} has a value that its schema does not name")
         return pa.array(one.symbols).take(pa.array(words, mask=~given))
+    if pa.types.is_decimal(kind):
+        return _decimals(words, sizes, bits, data, kind.scale).cast(kind)
     if one.kind in (kernels.TEXT, kernels.FIXED):
         ends = np.empty(count + 1, np.int32)
         joined = np.empty(text_ends(sizes, ~given, ends), np.uint8)
@@ -147,6 +153,24 @@ def _array(
         return pa.array(words.view(np.uint64), mask=~given)
     whole = pa.array(words, mask=~given)
     return whole.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else whole.cast(kind)
+
+
+def _decimals(
+    words: Int64s, sizes: NDArray[np.int32], bits: pa.Buffer | None, data: NDArray[np.uint8], scale: int
+) -> pa.Array:
+    """From whole numbers in big-endian bytes, each as long as it needs to be."""
+    if (sizes > _DECIMAL_BYTES).any():
+        raise pa.ArrowInvalid(f"a decimal has more than {_DECIMAL_BYTES} bytes")
+    negative = np.zeros(len(words), np.bool_)
+    negative[sizes > 0] = data[words[sizes > 0]] > 127  # the highest bit is the sign
+    both = np.zeros((len(words), 2), np.uint64)  # the lower half first
+    both[negative] = ~np.uint64(0)
+    for place in range(int(sizes.max(initial=0))):
+        at = np.flatnonzero(sizes > place)
+        low, high = both[at, 0], both[at, 1]
+        both[at, 1] = high << np.uint64(8) | low >> np.uint64(56)
+        both[at, 0] = low << np.uint64(8) | data[words[at] + place]
+    return pa.Array.from_buffers(pa.decimal128(38, scale), len(words), [bits, pa.py_buffer(both)])
 
 
 def _declared(name: str, found: pa.ChunkedArray, kind: pa.DataType, times: str) -> pa.ChunkedArray:

@@ -16,16 +16,18 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from dovetail.connectors.schema_registry import Registry
+from dovetail.connectors.schema_registry import HEAD, MAGIC, Registry
 from dovetail.errors import PlanError
 from dovetail.kafka.binary_format import Binary
 from dovetail.kafka.declared import as_declared
 from dovetail.kafka.flat_json import FlatReader, reader_of
 
 BY_REGISTRY = ("avro", "protobuf")
+MAGIC_BYTE = bytes([MAGIC])
 _NO_ROWS = "a value is not one object"
 
 
@@ -50,6 +52,7 @@ class Json(Format):
 
     def rows(self, values: pa.Array) -> pa.Table:
         """Most values are read by a kernel; those that it leaves, by Arrow's parser."""
+        values = _without_number(values)
         if self._flat is None or not len(values):
             return self.parsed(values)
         made, odd = self._flat.rows(values)
@@ -78,6 +81,15 @@ class Json(Format):
             ),
         )
         return _typed(read, self.schema, len(lines), self.times)
+
+
+def _without_number(values: pa.Array) -> pa.Array:
+    """Clients of a schema registry put the number of a schema before JSON, too. No JSON begins like that, and
+    columns are what the table declares, so nobody is asked for the schema."""
+    numbered = pc.starts_with(values, MAGIC_BYTE)
+    if not pc.any(numbered).as_py():
+        return values
+    return pc.if_else(numbered, pc.binary_slice(values, HEAD.size), values)
 
 
 def _are_braced(lines: list[bytes]) -> bool:

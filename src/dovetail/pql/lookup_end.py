@@ -8,6 +8,7 @@ from typing import Any
 from dovetail.connectors.column_types import PLAIN, arrow_type
 from dovetail.connectors.lookup_kinds import LOOKUPS
 from dovetail.connectors.lookup_table import VALID_FROM, VALID_TO
+from dovetail.connectors.options import with_defaults
 from dovetail.errors import PlanError
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.physical import TableSource
@@ -19,7 +20,7 @@ from dovetail.pql.tokens import Cursor
 
 
 def parse_table(cursor: Cursor, columns: Sequence[ColumnDef]) -> TableSource:
-    """What follows FROM. The first argument may be the path, without its name."""
+    """What follows FROM. The first argument may be the path, or without one the table, without its name."""
     kind, place = cursor.name(" | ".join(LOOKUPS))
     kind = kind.upper()
     if kind not in LOOKUPS:
@@ -30,18 +31,24 @@ def parse_table(cursor: Cursor, columns: Sequence[ColumnDef]) -> TableSource:
             hint=did_you_mean(kind[:40], LOOKUPS, listed=True),
         )
     options = LOOKUPS[kind].options
-    first = next((one.name for one in options if one.name == "path"), None)
+    named = {one.name for one in options}
+    first = "path" if "path" in named else "table"
     given = arguments(cursor, kind, options, first)
     made: Any = values(cursor, kind, options, given, place)
+    try:
+        LOOKUPS[kind].validate(with_defaults(options, made))
+    except PlanError as error:
+        error.where = cursor.source.show(place)
+        raise
     for column in columns:
         _require_plain(cursor, column)
-    named = [
+    kept = [
         (name, (_validity(cursor, name, value, columns, place),))
         if name in (VALID_FROM.name, VALID_TO.name)
         else (name, value)
         for name, value in made
     ]
-    source = TableSource(kind, tuple(named))
+    source = TableSource(kind, tuple(kept))
     if source.get(VALID_TO.name) and not source.get(VALID_FROM.name):
         raise cursor.error_at(place, "valid_to says when a version ends", expected="valid_from, too")
     return source

@@ -102,20 +102,20 @@ class IcebergPlace:
             "warehouse": str(self.folder / "lake"),
         }
 
-    def rows(self) -> pa.Table:
-        found: pa.Table = self._scan().to_arrow()
+    def rows(self, **which: Any) -> pa.Table:
+        found: pa.Table = self._scan(**which).to_arrow()
         return found
 
     def files(self) -> list[str]:
         return [task.file.file_path for task in self._scan().plan_files()]
 
-    def _scan(self) -> Any:
+    def _scan(self, **which: Any) -> Any:
         from pyiceberg.catalog import load_catalog
 
         known = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
         there = {name: os.environ[variable] for name, variable in known.items() if variable in os.environ}
         catalog = load_catalog("dovetail", type="sql", uri=self.options["uri"], **there)
-        return catalog.load_table("results.pairs").scan()
+        return catalog.load_table("results.pairs").scan(**which)
 
 
 @dataclass

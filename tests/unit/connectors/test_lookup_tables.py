@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyiceberg.catalog import load_catalog
 
 from dovetail.connectors.lookup_kinds import LOOKUPS, open_table
 from dovetail.connectors.lookup_table import LookupTable
 from dovetail.errors import DovetailError, Unreachable
 from dovetail_dev.postgres_server import Postgres
-from unit.connectors.places import PostgresPlace
+from unit.connectors.places import IcebergPlace, PostgresPlace
 
 ROWS = pa.table({"id": [1, 2], "name": ["one", "two"]})
 MORE = pa.table({"id": [3], "name": ["three"]})
@@ -28,10 +29,11 @@ class Written:
     def __init__(self, kind: str, folder: Path, server: Postgres) -> None:
         self.kind, self.folder, self.server, self.parts = kind, folder, server, 0
         self.path = str(folder / "users")
-        self.postgres = PostgresPlace(server)
+        self.postgres, self.iceberg = PostgresPlace(server), IcebergPlace(folder)
         self.options: dict[str, Any] = {
             "PARQUET": {"path": self.path},
             "DELTA": {"path": self.path},
+            "ICEBERG": self.iceberg.options,
             "DUCKDB": {"path": f"{self.path}.db", "table": "users"},
             "POSTGRES": self.postgres.options,
         }[kind]
@@ -46,6 +48,11 @@ class Written:
                 pq.write_table(rows, f"{self.path}/part={self.parts}/rows.parquet")
             case "DELTA":
                 write_deltalake(self.path, rows, mode="append")
+            case "ICEBERG":
+                there = {"uri": self.options["uri"], "warehouse": f"file://{self.options['warehouse']}"}
+                catalog = load_catalog("dovetail", type="sql", **there)
+                catalog.create_namespace_if_not_exists("results")
+                catalog.create_table_if_not_exists("results.pairs", rows.schema).append(rows)
             case "DUCKDB":
                 with duckdb.connect(f"{self.path}.db") as db:
                     db.register("rows", rows)
@@ -81,7 +88,7 @@ def test_rows_and_versions(table: Written) -> None:
     assert before is None or opened.version() != before
     if table.kind == "PARQUET":
         assert read(opened, "id", "part") == [(1, 0), (2, 0), (3, 1)]
-    if table.kind == "DELTA":
+    if table.kind in ("DELTA", "ICEBERG"):
         assert pa.Table.from_batches(opened.batches(["id"], before)).num_rows == 2, "as of that version"
 
 
@@ -91,15 +98,34 @@ def test_a_column_that_is_not_there(table: Written) -> None:
 
 
 def test_a_table_that_is_not_there(table: Written) -> None:
-    missing = {"PARQUET": "path", "DELTA": "path", "DUCKDB": "path", "POSTGRES": "table"}[table.kind]
+    missing = {"POSTGRES": "table", "ICEBERG": "table"}.get(table.kind, "path")
     words = {
         "PARQUET": "there are no Parquet files",
         "DELTA": "there is no Delta table",
+        "ICEBERG": "there is no Iceberg table",
         "DUCKDB": "the database does not exist",
         "POSTGRES": 'relation "nowhere" does not exist',
     }
     with pytest.raises(DovetailError, match=words[table.kind]):
-        read(table.open(**{missing: "nowhere"}), "id")
+        read(table.open(**{missing: "nowhere" if table.kind != "ICEBERG" else "results.nowhere"}), "id")
+
+
+def test_an_iceberg_table_that_nobody_has_written_to_and_a_column_that_came_later(tmp_path: Path) -> None:
+    place = IcebergPlace(tmp_path)
+    there = {"uri": place.options["uri"], "warehouse": f"file://{place.options['warehouse']}"}
+    catalog = load_catalog("dovetail", type="sql", **there)
+    catalog.create_namespace("results")
+    table = catalog.create_table("results.pairs", ROWS.schema)
+    opened = open_table("ICEBERG", place.options.items())
+    assert list(opened.batches(["id"], opened.version())) == []
+    table.append(ROWS)
+    version = opened.version()
+    with table.update_schema() as change:
+        change.union_by_name(pa.schema([*ROWS.schema, ("age", pa.int32())]))
+    found = pa.Table.from_batches(opened.batches(["age", "id"], version)).sort_by("id")
+    assert found.select(["id", "age"]).to_pylist() == [{"id": 1, "age": None}, {"id": 2, "age": None}]
+    table.delete("id = 1")
+    assert read(opened, "id") == [(2,)]
 
 
 def test_a_server_that_is_away(tmp_path: Path) -> None:

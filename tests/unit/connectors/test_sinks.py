@@ -169,6 +169,29 @@ def test_columns_that_come_go_and_get_wider(place: Place) -> None:
         open_place(place).check(other)
 
 
+def test_columns_of_an_iceberg_table_get_wider(tmp_path: Path) -> None:
+    """In the table, too: rows from before have the same values, and what merges files reads both."""
+    place = IcebergPlace(tmp_path)
+    narrow = {"k": pa.int32(), "x": pa.float32(), "d": pa.decimal128(5, 2)}
+    wide = {"k": pa.int64(), "x": pa.float64(), "d": pa.decimal128(20, 2)}
+    values = {"k": [1, None, -3], "x": [0.5, 2.25, None], "d": [decimal.Decimal("1.25"), None, None]}
+    expected = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    for number, types in enumerate((narrow, wide, narrow)):
+        rows = pa.table({name: pa.array(values[name], kind) for name, kind in types.items()})
+        sink = open_place(place, merge_every=3)
+        sink.check(rows.schema)
+        sink.prepare(rows.schema)
+        sink.commit(number, written(sink, rows))
+        assert sorted_rows(place.rows()) == sorted(expected * (number + 1), key=str)
+        if number == 1:
+            assert place.rows(row_filter="k > 0 and x < 2 and d < 2").num_rows == 2
+            assert len(place.files()) == 2
+    assert len(place.files()) == 1
+    assert place.rows().schema.types == [pa.int64(), pa.float64(), pa.decimal128(20, 2)]
+    with pytest.raises(PlaceError, match="column d of Iceberg table"):
+        open_place(place).check(pa.schema([("d", pa.decimal128(20, 3))]))
+
+
 def test_every_type(place: Place) -> None:
     at = datetime.datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=datetime.UTC)
     columns = {

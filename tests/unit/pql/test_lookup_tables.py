@@ -131,6 +131,8 @@ def test_a_versioned_table_needs_a_time_of_the_stream() -> None:
     ("table", "words"),
     [
         ('u (k INT) FROM HIVE("u")', "unknown lookup table `HIVE`"),
+        ('u (k INT) FROM ICEBERG("u.u")', "ICEBERG needs its uri"),
+        ('u (k INT) FROM ICEBERG("u", uri = "sqlite:///c.db")', "`u` names no namespace"),
         ('u (k INT) FROM POSTGRES(table = "u")', "POSTGRES needs its connection"),
         ('u (k) FROM DELTA("u")', "column `k` of a lookup table has no type"),
         ('u (k ARRAY<INT>) FROM DELTA("u")', "column `k` of a lookup table is ARRAY<INT>"),

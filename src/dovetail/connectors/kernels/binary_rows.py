@@ -2,8 +2,8 @@
 
 Law: what `encode` writes, `decode` of the same form reads as the same columns.
 
-    Avro       each field in the order of the schema; whole numbers as zigzag varints; a union of null and a
-               type begins with the number of its branch
+    Avro       each field in the order of the schema; whole numbers as zigzag varints; a union begins with the
+               number of its branch; an array is blocks of items, each after their number, and a zero
     Protobuf   each field that is there, after a tag: its number and how it is written
 """
 
@@ -27,6 +27,11 @@ AVRO, PROTOBUF = range(2)
 NOTHING, TRUTH, WHOLE, SIGNED, REAL32, REAL64, WORD32, WORD64, TEXT, FIXED, MOMENT = range(11)
 """How a field is written. WHOLE: a varint, in Avro zigzag; SIGNED: zigzag in Protobuf; WORD: of fixed width;
 MOMENT: Protobuf's Timestamp, a message of seconds and nanoseconds."""
+UNION, JUMP, ARRAY, NEXT = range(MOMENT + 1, MOMENT + 5)
+"""How Avro's fields go on (`avro_schema.py`): after a UNION stands a JUMP for each branch, between an ARRAY
+and its NEXT are the fields of one item."""
+MOST_NESTED = 16
+"""Arrays in arrays."""
 PLAIN, NULL_FIRST, NULL_LAST = range(3)
 _ODD = -1
 _VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
@@ -35,7 +40,8 @@ _US, _NS = 1_000_000, 1_000
 
 class Fields(NamedTuple):
     """A row for each field of the written schema. `columns`: the column that it becomes, -1 for none.
-    `numbers`: in Protobuf its number, in Avro the bytes of a FIXED one. `unions`: Avro's branches of null, in
+    `numbers`: in Protobuf its number; in Avro the bytes of a FIXED one, the branches of a UNION, where a JUMP
+    goes, what is behind an ARRAY, and of which ARRAY a NEXT is. `unions`: Avro's branches of null, in
     Protobuf PLAIN where a field that is not there is zero."""
 
     kinds: NDArray[np.int8]
@@ -53,15 +59,27 @@ class Columns(NamedTuple):
     given: NDArray[np.bool_]
 
 
+def loops() -> Int64s:
+    """Room for `decode`: how many items of each array around a place are left, and where the last began."""
+    return np.empty((2, MOST_NESTED), np.int64)
+
+
 @borrowing_kernel
 def decode(
-    form: int, data: int, starts: Int64s, stops: Int64s, fields: Fields, columns: Columns, odd: Bools
+    form: int,
+    data: int,
+    starts: Int64s,
+    stops: Int64s,
+    fields: Fields,
+    columns: Columns,
+    odd: Bools,
+    loops: Int64s,
 ) -> None:
     """Values between these places of `data`. What is not a record of these fields is odd. In `columns` texts
     are given by places in `data`."""
     for i in range(len(odd)):
         if form == AVRO:
-            odd[i] = _avro(data, starts[i], stops[i], fields, columns, i) != stops[i]
+            odd[i] = _avro(data, starts[i], stops[i], fields, columns, i, loops) != stops[i]
         else:
             odd[i] = _protobuf(data, starts[i], stops[i], fields, columns, i) != stops[i]
 
@@ -81,20 +99,29 @@ def encode(form: int, fields: Fields, columns: Columns, head: int, ends: Int32s,
 
 
 @inner_borrowing_kernel
-def _avro(data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, row: Whole) -> Whole:
-    for n in range(len(fields.kinds)):
+def _avro(
+    data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, row: Whole, loops: Int64s
+) -> Whole:
+    n, depth = np.int64(0), np.int64(0)
+    while n < len(fields.kinds):
         kind = fields.kinds[n]
+        if kind >= UNION:
+            at, n, depth = _led(data, at, end, fields, n, depth, loops)
+            if at < 0:
+                return _ODD
+            continue
         if fields.unions[n] != PLAIN:
             at, branch = _varint(data, at, end)
-            if at < 0 or branch < 0 or branch > 2:
+            if at < 0 or branch > 2 or branch == 1:
                 return _ODD
             null = 0 if fields.unions[n] == NULL_FIRST else 2  # zigzag of 1
             if branch == null:
+                n += 1
                 continue
         word, size = np.int64(0), np.int64(0)
         if kind in (WHOLE, SIGNED, TEXT):
             at, coded = _varint(data, at, end)
-            word = np.int64((coded >> np.uint64(1)) ^ -(coded & np.uint64(1)))
+            word = _unzigzag(coded)
             if kind == TEXT:
                 size, word = word, np.int64(at)
         elif kind == FIXED:
@@ -105,11 +132,62 @@ def _avro(data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, 
                 return _ODD
             word = _word(data + at, width)
             at += width
-        if at < 0 or size < 0 or at + size > end:
+        if at < 0 or size < 0 or size > end - at:
             return _ODD
         at += size
         _keep(fields, columns, n, row, word, size)
+        n += 1
     return at
+
+
+@inner_borrowing_kernel
+def _led(
+    data: Whole, at: Whole, end: Whole, fields: Fields, n: Whole, depth: Whole, loops: Int64s
+) -> tuple[Whole, Whole, Whole]:
+    """Where reading goes on: in the data and in the fields, within how many arrays."""
+    kind, number = fields.kinds[n], np.int64(fields.numbers[n])
+    if kind == JUMP:
+        return at, number, depth
+    if kind == UNION:
+        at, coded = _varint(data, at, end)
+        branch = _unzigzag(coded)
+        return (at if 0 <= branch < number else _ODD), n + 1 + branch, depth
+    head = n
+    if kind == ARRAY:
+        depth += 1
+    else:
+        head = number
+        left = loops[0, depth - 1] - 1
+        # Where one item takes no room none does: a block of them could say that it has any number.
+        if left > 0 and at > loops[1, depth - 1]:
+            loops[0, depth - 1], loops[1, depth - 1] = left, at
+            return at, head + 1, depth
+    at, count = _block(data, at, end)
+    if count == 0:
+        return at, np.int64(fields.numbers[head]), depth - 1
+    loops[0, depth - 1], loops[1, depth - 1] = count, at
+    return at, head + 1, depth
+
+
+@inner_borrowing_kernel
+def _block(data: Whole, at: Whole, end: Whole) -> tuple[Whole, Whole]:
+    """The next block of an array: where its items begin, and how many there are; none at its end. One that
+    says how long it is is passed over at once."""
+    while True:
+        at, coded = _varint(data, at, end)
+        count = _unzigzag(coded)
+        if at < 0 or count >= 0:
+            return at, count
+        at, coded = _varint(data, at, end)
+        size = _unzigzag(coded)
+        if at < 0 or size < 0 or size > end - at:
+            return _ODD, count
+        at += size
+
+
+@inner_borrowing_kernel
+def _unzigzag(coded: np.uint64) -> Whole:
+    return np.int64((coded >> np.uint64(1)) ^ -(coded & np.uint64(1)))
 
 
 @inner_borrowing_kernel

@@ -16,7 +16,7 @@ from dovetail.connectors.iceberg_catalog import (
     MERGED,
     catalog_settings,
     iceberg_words,
-    load,
+    load_table,
     need_libraries,
     require_namespace,
 )
@@ -128,14 +128,7 @@ class IcebergLake:
             return ArrowScan(table.metadata, table.io, wanted, AlwaysTrue()).to_table([file.what])
 
     def _table(self) -> Any:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        try:
-            return load(self.settings).load_table(self.name)
-        except (NoSuchTableError, NoSuchNamespaceError):
-            raise InputError(
-                "there is no Iceberg table", where=self.place, expected="a table of the catalog"
-            ) from None
+        return load_table(self.settings, self.name)
 
 
 def _files(tasks: Any) -> list[LakeFile]:

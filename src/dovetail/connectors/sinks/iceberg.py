@@ -14,7 +14,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dovetail.connectors.data_files import DataFiles, fitted, named, nullable, require_partitions
+from dovetail.connectors.data_files import (
+    DataFiles,
+    fitted,
+    is_wider,
+    named,
+    nullable,
+    require_partitions,
+)
 from dovetail.connectors.iceberg_catalog import (
     CATALOG,
     catalog_settings,
@@ -85,7 +92,7 @@ class IcebergSink:
             table = self._table()
             if table is None:
                 return
-            fitted(_storable(schema), table.schema().as_arrow(), self.place)
+            fitted(_storable(schema), table.schema().as_arrow(), self.place, widens=True)
             spec = table.spec()
             stored = tuple(table.schema().find_column_name(one.source_id) or "" for one in spec.fields)
             if stored != self.partitioned or any(str(one.transform) != "identity" for one in spec.fields):
@@ -106,9 +113,11 @@ class IcebergSink:
             table, wanted = self._table(), nullable(_storable(schema))
             if table is None:
                 self._create(wanted)
-            elif any(name not in table.schema().column_names for name in wanted.names):
+                return
+            changed = _new_or_wider(wanted, table.schema().as_arrow())
+            if changed.names:
                 with table.update_schema() as update:
-                    update.union_by_name(_only_new(wanted, table.schema().column_names))
+                    update.union_by_name(changed)
 
     def output(self, schema: pa.Schema) -> DataFiles:
         with self._words():
@@ -191,7 +200,11 @@ def _storable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([one.with_type(pa.int32()) if one.type in small else one for one in schema])
 
 
-def _only_new(schema: pa.Schema, known: Sequence[str]) -> pa.Schema:
+def _new_or_wider(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
+    """The columns that a table does not have, or not so wide. Files from before keep theirs: whoever reads
+    them makes them wider."""
     import pyarrow as pa
 
-    return pa.schema([one for one in schema if one.name not in known])
+    there = {one.name: one.type for one in stored}
+    new = [one for one in schema if one.name not in there or is_wider(one.type, there[one.name])]
+    return pa.schema(new)

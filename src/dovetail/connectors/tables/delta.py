@@ -26,6 +26,9 @@ class DeltaTableKind:
         *EVERY_TABLE,
     )
 
+    def validate(self, options: dict[str, Any]) -> None:
+        """Any combination will do."""
+
     def place(self, options: dict[str, Any]) -> str:
         return f"Delta table {options['path']}"
 

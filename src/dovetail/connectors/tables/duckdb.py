@@ -30,6 +30,9 @@ class DuckdbTableKind:
         *EVERY_TABLE,
     )
 
+    def validate(self, options: dict[str, Any]) -> None:
+        """Any combination will do."""
+
     def place(self, options: dict[str, Any]) -> str:
         return f"table {options['table']} in DuckDB's {options['path']}"
 

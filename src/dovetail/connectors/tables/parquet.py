@@ -27,6 +27,9 @@ class ParquetTableKind:
         *EVERY_TABLE,
     )
 
+    def validate(self, options: dict[str, Any]) -> None:
+        """Any combination will do."""
+
     def place(self, options: dict[str, Any]) -> str:
         return f"Parquet files {options['path']}"
 

@@ -23,6 +23,9 @@ class PostgresTableKind:
     name: str = "POSTGRES"
     options: tuple[Option, ...] = (CONNECTION, TABLE, *EVERY_TABLE)
 
+    def validate(self, options: dict[str, Any]) -> None:
+        """Any combination will do."""
+
     def place(self, options: dict[str, Any]) -> str:
         return f"table {options['table']} in PostgreSQL"
 
