@@ -34,14 +34,14 @@ def advise(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="With --apply: do not ask.")] = False,
     available_now: Annotated[
-        bool, typer.Option("--available-now", help="Process the input that is there, then stop.")
+        bool, typer.Option("--available-now", help="Process the available input, then stop.")
     ] = False,
     home: Home = None,
     master: Annotated[str | None, typer.Option(help="Where Spark runs.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what would improve an application, with what it gains and costs. --apply writes it into the
-    query, shows which rows would differ, asks, and runs the changed query as the next version."""
+    """Show advice for an application, with gains and costs. --apply writes it into the query, shows which
+    rows would differ, asks, and runs the changed query as the next version."""
     place = home_at(home)
     found = numbered_advice(place, application)
     if not apply:

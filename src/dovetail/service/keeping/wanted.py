@@ -99,7 +99,7 @@ def wanted_of(home: str, application: str) -> Wanted:
             f"the service has no application {application}",
             where=open_store(home).root,
             expected=f"one of: {known}",
-            hint="create it first; `dovetail apply FILE` does so",
+            hint="create it first; `dovetail service apply FILE` does so",
         )
     return found
 
