@@ -1,5 +1,5 @@
-"""What the rules ask of a home. Above all what a change costs: rows and bytes that are read, by what the log
-says of its commits, and seconds, by what the steps of the join have taken so far.
+"""What the rules ask a home. Above all what a change costs: the rows and bytes that are read, from the
+commits of the log, and the seconds, from the steps that the join has taken so far.
 
 Nothing is read but metadata, so asking costs little, however long the log is. What is not known is left out:
 rows of files, and seconds before a join has run."""

@@ -1,4 +1,4 @@
-"""Where a source begins that takes the place of another: said by people, and what that means for it."""
+"""Where a source begins that replaces another: how users say it, and what that means for the source."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ PARTITIONED = Option(
 
 EVERY = Option("every", "interval", "Write at most this often: fewer and larger batches.")
 MERGE_EVERY = Option(
-    "merge_every", "whole", "Merge small files after that many batches; never, if not given."
+    "merge_every", "whole", "Merge small files after this many batches. Default: never."
 )
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROGRESS = "dovetail_progress"
-TABLE = Option("table", "text", "The table, with its schema if need be: `sales.clicks`.", required=True)
-KEY = Option("key", "columns", "Rows replace those with the same values here. Without it, rows are added.")
+TABLE = Option("table", "text", "The table, with its schema if needed: `sales.clicks`.", required=True)
+KEY = Option("key", "columns", "Replace rows that have the same values here. Default: rows are added.")
 NEWEST = Option("newest", "columns", "With a key: the row with the larger value here wins.")
 
 

@@ -18,7 +18,7 @@ but the lowest hundredth) are past the row's reach. Nor does a row leave while t
 Before the sample grows past a limit, half of its keys are dropped and the weight doubles; when it has become
 small, keys are let in again. So small joins are looked at as a whole, and large ones cost little more.
 
-Published relative: section 6.5 of the Facebook paper exports how near matches are to the bounds. That tells
+Published relative: section 6.5 of the Facebook paper exports how near matches are to the bounds. That shows
 that a window is too wide, but not what a wider one would gain.
 """
 

@@ -65,10 +65,10 @@ class HiveKind:
         Option(
             "uri",
             "text",
-            "The metastore: `thrift://host:9083`; several with commas, of which one must answer.",
+            "The metastore: `thrift://host:9083`. Of several, separated by commas, one must answer.",
             required=True,
         ),
-        Option("path", "text", "The folder of a new table; else the metastore finds one."),
+        Option("path", "text", "The folder of a new table. Default: the metastore decides."),
         PARTITIONED,
         EVERY,
     )

@@ -35,7 +35,7 @@ class JdbcKind:
             "url", "text", "The database: `jdbc:postgresql://host:5432/database`.", required=True, secret=True
         ),
         TABLE,
-        Option("user", "text", "Who writes."),
+        Option("user", "text", "Name of the user."),
         Option("password", "secret", "The user's password.", secret=True),
         KEY,
         NEWEST,

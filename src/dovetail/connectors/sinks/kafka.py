@@ -73,12 +73,12 @@ class KafkaKind:
     options: tuple[Option, ...] = (
         Option("topic", "text", "The topic that the rows go to.", required=True),
         Option(
-            "brokers", "text", "Where brokers are found: `host:port`, several with commas.", required=True
+            "brokers", "text", "Brokers: `host:port`, several with commas.", required=True
         ),
         Option("format", "choice", "How values are written.", default="json", choices=FORMATS),
         Option("key", "columns", "The column that is the key of a record. It is in the value, too."),
         Option(
-            "delivery", "choice", "In transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
+            "delivery", "choice", "With transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
         ),
         *OPTIONS,
         *client_options(WRITING),
@@ -323,7 +323,7 @@ class KafkaSink:
         return int(found.offset) - 1 if found.offset >= 0 else -1
 
     def _answers(self, place: Any) -> bool:
-        """Brokers answer somebody who does not care for transactions."""
+        """Brokers answer a consumer that ignores transactions."""
         self._beat()
         client = kafka()
         settings = {"group_id": self.name, "enable_auto_commit": False}
@@ -335,7 +335,7 @@ class KafkaSink:
 
     def _hanging(self) -> DovetailError:
         return Unreachable(
-            "waiting for brokers: a transaction of this table is over, and not all partitions know",
+            "waiting for brokers: a transaction of this table has ended, but not all partitions know it yet",
             where=self.place,
             hint="if this does not pass, brokers have lost its end: `kafka-transactions.sh find-hanging` "
             "shows it, and after `abort` the batch is written again",

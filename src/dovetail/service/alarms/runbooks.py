@@ -1,7 +1,7 @@
 """The table of alarms: for the daemon, for Prometheus' rules, and for the reference page with its runbooks.
 
-`expression` is the same alarm for Prometheus, over what `/metrics` of the service says. It differs where
-history is concerned: the daemon goes by the days that it remembers, Prometheus by its own.
+`expression` is the same alarm for Prometheus, over `/metrics` of the service. It differs where history is
+concerned: the daemon uses the days that it remembers, Prometheus its own history.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["page", "ticket"]
-"""page: wake somebody. ticket: look at it by daylight."""
+"""page: wake somebody. ticket: look at it during working hours."""
 
 
 @dataclass(frozen=True)

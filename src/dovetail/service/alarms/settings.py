@@ -1,4 +1,4 @@
-"""Whom alarms reach, and which are muted: one document in the home, `service/alarms.json`."""
+"""Where alarms are sent, and which are muted: one document in the home, `service/alarms.json`."""
 
 from __future__ import annotations
 

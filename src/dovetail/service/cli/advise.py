@@ -146,7 +146,7 @@ def _show_preview(home: str, proposed: Proposal) -> None:
 
     try:
         found = preview(home, proposed.current.plan, proposed.plan)
-    except PreviewError as error:  # the rules hold all the same, and people decide
+    except PreviewError as error:  # the rules still apply, and the user decides
         typer.echo(f"no preview: {error}")
         return
     for line in preview_lines(found):

@@ -2,7 +2,7 @@
 
 Law: `dovetail --help` imports neither pyspark, numba nor pyarrow; a command imports only what it uses. Every
 failure ends in one message on stderr and an exit status: 1 for an error that the user can correct, 2 for a
-wrong command line, 70 for a bug of ours, 130 for Ctrl-C.
+wrong command line, 70 for a bug in Dovetail, 130 for Ctrl-C.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`dovetail preview new.pql`: what another query would have put out, before it does."""
+"""`dovetail preview new.pql`: which rows another query would have produced."""
 
 from __future__ import annotations
 

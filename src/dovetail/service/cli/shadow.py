@@ -26,7 +26,9 @@ LOOK_S = 1.0
 DROPPED_S = 30.0
 """How long a process that follows may take to see that its shadow was dropped."""
 
-AvailableNow = Annotated[bool, typer.Option("--available-now", help="Process the available input, then stop.")]
+AvailableNow = Annotated[
+    bool, typer.Option("--available-now", help="Process the available input, then stop.")
+]
 Master = Annotated[str | None, typer.Option(help="Where Spark runs.")]
 
 
@@ -155,7 +157,7 @@ def _begun(home: str, text: str, proposed: Proposal) -> ShadowFile:
 
     application, version = proposed.plan.application, proposed.current.version
     if is_ended(home, application):
-        drop_shadow(home, application)  # whoever dropped it was killed in the middle
+        drop_shadow(home, application)  # the process that dropped it was killed before it was done
     if not is_there(home, application):
         made = ShadowFile(application, version, text, author(), time.time_ns() // 1000)
         made.write(home)

@@ -143,11 +143,11 @@ def _read(home: str, name: str) -> Quota | None:
 
 
 def allowed(home: str, owner: str) -> Quota:
-    """An owner's quota; one that cannot be read is an error for whoever wants to land."""
+    """An owner's quota; if it cannot be read, deploying a query is an error."""
     return limits(home).get(owner) or Quota(owner)
 
 
 def limits(home: str) -> dict[str, Quota]:
-    """By owner, with what everybody may have together, be it that nobody has said so."""
+    """By owner, with the quota of everybody together, which may be the default."""
     whole = Quota(EVERYBODY, memory_bytes=round(JOINS_SHARE * machine_bytes()))
     return {EVERYBODY: whole, **quotas(home)}

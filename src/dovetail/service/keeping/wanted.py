@@ -1,4 +1,4 @@
-"""What people want of an application, as documents in the home: one for each revision, none ever changed.
+"""What users want of an application, as documents in the home: one per revision, never changed.
 
     service/wanted/<application>/00000007.json    the query, running or not, who asked for it, when and how
 
@@ -24,7 +24,7 @@ FOLDER = "service/wanted"
 KEPT = 50
 """Revisions of an application that are kept. Its queries are also kept as versions."""
 RECOVERABLE_US = 86_400_000_000
-"""A deleted application can be had back for a day."""
+"""A deleted application can be restored for a day."""
 _NAME = re.compile(r"(\d{8})\.json")
 _APPLICATION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _REMEDY = "delete the file: the revision before it counts then, or deploy the application again"
@@ -76,7 +76,7 @@ class Wanted:
         return document.checksum(self.text.encode())
 
     def next(self, deed: str, by: str, **changed: Any) -> Wanted:
-        """What comes after this revision."""
+        """The next revision."""
         return replace(
             self, revision=self.revision + 1, deed=deed, by=by, at_us=time.time_ns() // 1000, **changed
         )

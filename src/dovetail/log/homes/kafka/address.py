@@ -1,8 +1,8 @@
 """Where a home on Kafka is: `kafka://broker:9092,broker:9092/prefix?security.protocol=SSL`.
 
-The prefix begins the names of the home's topics. What follows `?` are settings of the client, by their own
-names. Those that nobody should see in a command line stand in a file that DOVETAIL_KAFKA_CONFIG names, one
-`setting=value` per line."""
+The names of the home's topics begin with the prefix. After `?` come settings of the client, under their own
+names. Settings that must not be visible in a command line are in the file that DOVETAIL_KAFKA_CONFIG names,
+one `setting=value` per line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OURS = re.compile(
     r"(bootstrap\.servers|metadata\.broker\.list|group\..*|transactional\..*|auto\.offset\.reset|acks"
     r"|enable\.(idempotence|auto\..*|partition\.eof)|isolation\.level|message\.max\.bytes|.*_cb|logger)"
 )
-"""Settings on which it depends that nothing is lost: not for a user to change."""
+"""Settings that guarantee that nothing is lost: users must not change them."""
 
 
 @dataclass(frozen=True)
