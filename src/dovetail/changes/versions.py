@@ -95,7 +95,7 @@ def read_version(home: str, application: str, number: int) -> Version:
         if (found.application, found.number) != (application, number):
             raise ValueError(f"it is version {found.number} of {found.application}")
     except (ValueError, TypeError, KeyError) as error:
-        raise CorruptFile(f"the file is no version: {error}", where=where, hint=_REMEDY) from error
+        raise CorruptFile(f"the file is not a version: {error}", where=where, hint=_REMEDY) from error
     except DovetailError as error:
         raise CorruptFile(error.what, where=where, hint=_REMEDY) from None
     return found
@@ -161,7 +161,7 @@ def _checked(body: Mapping[str, Any]) -> Version:
 def _position(body: Any) -> Position:
     given = said.fields(body, Position.__dataclass_fields__)
     if given["kind"] not in get_args(Kind):
-        raise ValueError(f"{given['kind']!r} is no place in a source")
+        raise ValueError(f"{given['kind']!r} is not a place in a source")
     return Position(given["kind"], said.time_us(given["value"]))
 
 

@@ -1,4 +1,4 @@
-"""An Iceberg catalog: the options that name one, how it is opened, and its errors in our words."""
+"""An Iceberg catalog: the options that name one, how it is opened, and its errors as Dovetail errors."""
 
 from __future__ import annotations
 

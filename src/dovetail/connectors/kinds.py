@@ -57,7 +57,7 @@ STORAGES: dict[str, tuple[Option, ...]] = {
 
 
 def open_sink(storage: str, options: Iterable[tuple[str, Value]], writer: Writer) -> Sink:
-    """Nobody is asked anything yet; but a library that is missing, or a secret, is missed now."""
+    """Nothing is contacted yet, but a missing library or secret is an error now."""
     given = reveal(with_defaults(STORAGES[storage], options).items())
     return SINKS[storage].open(given, writer)
 

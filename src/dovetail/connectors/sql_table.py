@@ -1,7 +1,7 @@
 """A table in a database, as SQL that PostgreSQL and DuckDB both speak.
 
 Law: the row of `dovetail_progress` that names a writer's last batch changes in the same transaction as the
-rows. Whoever finds its batch there already does nothing.
+rows. A writer that finds its batch there already does nothing.
 
 With a `key`, a row replaces the one that has its key. Of several rows in a batch the one with the largest
 `newest` wins, and it replaces only a row that is not newer; without `newest`, one of them.

@@ -120,7 +120,7 @@ class TableFolder:
                     "it nor where it belongs",
                     where=self.below(target),
                     expected=f"the file there, or {self.below(source)}",
-                    hint="put it back; if its rows shall be gone, put a Parquet file without rows there",
+                    hint="put it back; if its rows should be gone, put a Parquet file without rows there",
                 )
         if self.is_local:
             with self._words():

@@ -223,7 +223,7 @@ def _read(store: Store, known: Sequence[Definition]) -> Definition:
         TypeError,
     ) as error:
         raise CorruptFile(
-            f"the file is no generation of the category: {error}",
+            f"the file is not a generation of the category: {error}",
             where=where,
             expected=f"generation {number} of category {first.id}",
             hint=_REMEDY,

@@ -152,7 +152,7 @@ class JoinOffset:
         for hash_, dealt in json_values.items(self.hot):
             json_values.time_us(hash_)
             if dealt not in SIDES:
-                raise ValueError(f"{dealt!r} is no side")
+                raise ValueError(f"{dealt!r} is not a side")
         for commits in json_values.items(self.turns):
             json_values.whole(commits)
         for part in (self.left_estimate, self.right_estimate, self.heat):

@@ -31,7 +31,7 @@ class Client:
     def __init__(self, address: str, token: str, *, timeout_s: float = 60.0) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
             raise SettingError(
-                f"{address!r} is no address of a service", expected="an address with http:// or https://"
+                f"{address!r} is not the address of a service", expected="an address with http:// or https://"
             )
         self._address = address.rstrip("/")
         self._token = token

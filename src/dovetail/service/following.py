@@ -2,8 +2,8 @@
 them, to the end of the plan.
 
 Law: a row is followed by its values, through stages that only pick and rename columns. If a stage computes or
-filters, the answer says so and ends: it does not guess. Rows with the same values cannot be told apart, and
-are all shown.
+filters, the answer says so and ends: it does not guess. Rows with the same values look the same, and are all
+shown.
 
 A kind of stage tells its part of the story in `read_by`, which is chosen by the stage's type.
 """

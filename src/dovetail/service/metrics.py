@@ -155,9 +155,7 @@ def measured_plan(home: str, plan: Plan, version: int) -> Measured:
 def _version(home: str, application: str, number: int) -> MeasuredVersion:
     try:
         found = read_version(home, application, number)
-    except (
-        DovetailError
-    ):  # damaged, or from before versions were kept: the application runs anyway
+    except DovetailError:  # damaged, or from before versions were kept: the application runs anyway
         return MeasuredVersion(number)
     return MeasuredVersion(
         number, found.made_at_us, {join: step + 1 for join, step in found.took_over.items()}

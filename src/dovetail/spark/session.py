@@ -196,7 +196,7 @@ def start_jvm(conf: SparkConf, log: Path | None) -> Any:
             raise RunError(
                 "Spark did not start",
                 where=str(log) if log is not None else None,
-                expected="a Java that runs, and the packages that its settings name within reach",
+                expected="a working Java, and access to the packages that the settings name",
                 hint="the end of that file says why" if log is not None else None,
             ) from error
         finally:
@@ -208,6 +208,6 @@ def start_jvm(conf: SparkConf, log: Path | None) -> Any:
 
 def _import_meanwhile() -> None:
     """What a run needs besides Spark. The JVM takes longer to start than this takes to import."""
-    with suppress(Exception):  # whoever needs it imports it again, and reports
+    with suppress(Exception):  # the code that needs it imports it again, and reports the error
         import dovetail.pql.compile
         import dovetail.spark.runner  # noqa: F401

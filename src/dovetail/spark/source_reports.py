@@ -50,7 +50,7 @@ AGAIN_S, TRIES = 0.03, 5
 UNSURE_US = 3_000_000
 """A trigger that takes longer than this is work, whatever it will find."""
 JOIN_S = 10.0
-"""A call into a JVM that is ending may never return. A run does not wait for its last report."""
+"""A call into a JVM that is ending may never return. So a run does not wait for its last report."""
 REST_US = 5_000_000
 """How long after the idle timeout of a join its coordinator has certainly acted on it."""
 

@@ -72,9 +72,7 @@ class KafkaKind:
     one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("topic", "text", "The topic that the rows go to.", required=True),
-        Option(
-            "brokers", "text", "Brokers: `host:port`, several with commas.", required=True
-        ),
+        Option("brokers", "text", "Brokers: `host:port`, several with commas.", required=True),
         Option("format", "choice", "How values are written.", default="json", choices=FORMATS),
         Option("key", "columns", "The column that is the key of a record. It is in the value, too."),
         Option(
@@ -287,7 +285,7 @@ class KafkaSink:
             self._transact(batch, written)
 
     def begin(self) -> None:
-        """A producer of ours. Whoever wrote under this name before is shut out from here on."""
+        """A producer of this process. From now on brokers refuse any earlier one with this name."""
         if self.producer is not None:
             return
         self._beat()

@@ -176,7 +176,7 @@ def _described(provider: Provider) -> dict[str, Any]:
 
 def _fetched(address: str, body: bytes | None = None) -> dict[str, Any]:
     if not address.startswith(("https://", "http://")):
-        raise Refused("the identity provider names a place that is no web address", where=address[:200])
+        raise Refused("the identity provider names a place that is not a web address", where=address[:200])
     request = urllib.request.Request(address, body, {"Accept": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # nosec B310

@@ -261,7 +261,7 @@ def _grant(body: Any) -> Grant:
     fields = said.fields(body, Grant.__dataclass_fields__)
     found = Grant(*(said.text(fields[name]) for name in ("who", "application", "role")))
     if found.role not in (*ROLES, FUNCTIONS):
-        raise ValueError(f"{found.role!r} is no role")
+        raise ValueError(f"{found.role!r} is not a role")
     return found
 
 

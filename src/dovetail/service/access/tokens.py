@@ -102,7 +102,7 @@ def _token(body: dict[str, Any]) -> Token:
     fields = said.fields(body, Token.__dataclass_fields__)
     texts = {name: said.text(fields[name]) for name in ("id", "name", "role", "hash")}
     if texts["role"] not in ROLES:
-        raise ValueError(f"{texts['role']!r} is no role")
+        raise ValueError(f"{texts['role']!r} is not a role")
     scope = tuple(said.text(one) for one in said.items(fields["scope"]))
     user = None if fields["user"] is None else said.text(fields["user"])
     ends_us = said.time_us(fields["ends_us"])

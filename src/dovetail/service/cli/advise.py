@@ -53,7 +53,7 @@ def advise(
             f"there is no {'advice' if only is None else f'advice {only}'} for {application}",
             where=place,
             expected=f"one of {', '.join(str(one.number) for one in found)}" if found else "some advice",
-            hint=f"`dovetail advise {application}` lists it; it needs some hundreds of matches",
+            hint=f"`dovetail advise {application}` lists the advice; it needs a few hundred matches",
         )
     _follow(place, application, chosen, file, yes=yes, available_now=available_now, master=master)
 

@@ -130,8 +130,7 @@ def write_end(home: str, end: End) -> None:
 
 
 def processes_of(home: str, application: str) -> list[Process]:
-    """Those that are alive, or on another host. Records of others are removed: they ended without a report.
-    """
+    """Those that are alive, or on another host. Records of others, which ended silently, are removed."""
     store, found = open_store(home), []
     for entry in store.files(f"{FOLDER}/{application}"):
         if not _NAME.fullmatch(entry.name):

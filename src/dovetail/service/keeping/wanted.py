@@ -60,11 +60,13 @@ class Wanted:
     def __post_init__(self) -> None:
         require_name(self.application)
         if self.state not in get_args(State):
-            raise ValueError(f"{self.state!r} is no state")
+            raise ValueError(f"{self.state!r} is not a state")
         if self.scaler not in get_args(Mode):
             raise ValueError(f"{self.scaler!r} is nothing that a scaler does")
         if self.place not in get_args(Place) or (self.master and self.place == "pool"):
-            raise ValueError(f"{self.place!r} is no place{' for a master of its own' if self.master else ''}")
+            raise ValueError(
+                f"{self.place!r} is not a place{' for a master of its own' if self.master else ''}"
+            )
 
     @property
     def path(self) -> str:
@@ -168,7 +170,7 @@ def read_revision(home: str, application: str, revision: int) -> Wanted:
         if (found.application, found.revision) != (application, revision):
             raise ValueError(f"it is revision {found.revision} of {found.application}")
     except (ValueError, InputError) as error:
-        raise CorruptFile(f"the file is no wanted state: {error}", where=where, hint=_REMEDY) from error
+        raise CorruptFile(f"the file is not a wanted state: {error}", where=where, hint=_REMEDY) from error
     return found
 
 

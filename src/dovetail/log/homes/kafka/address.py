@@ -61,7 +61,7 @@ def address_of(home: str, environment: Mapping[str, str] = os.environ) -> Addres
     for name in settings:
         if _OURS.fullmatch(name):
             raise HomeError(
-                f"{name} is not for the address of a home to set",
+                f"{name} cannot be set in the address of a home",
                 where=f"kafka://{parts.netloc}{parts.path}",
                 expected="settings of the client that say how brokers are reached",
                 hint="leave it out",
@@ -87,7 +87,7 @@ def _from_file(path: str | None) -> dict[str, str]:
         name, equals, value = line.partition("=")
         if not equals:
             raise HomeError(
-                f"line {number} is no setting",  # not the line itself: it may be a secret
+                f"line {number} is not a setting",  # not the line itself: it may be a secret
                 where=path,
                 expected="setting=value",
             )
