@@ -91,7 +91,7 @@ class InHome:
         try:
             return None if known is None else self._window(known, stage.join_kind)
         except DovetailError:
-            return None  # a damaged record: whoever needs it says so
+            return None  # a damaged record: its readers report it
 
     def exact_us(self, stage: JoinStage) -> int | None:
         known = self._known(stage)
@@ -162,7 +162,7 @@ class InHome:
             config = join_config(self._old, stage, self._home, tasks=1)
             records, totals = StepLog(self._home, config.state_path).recent(1), _totals(config)
         except DovetailError:
-            return None  # a damaged record: whoever needs it says so
+            return None  # a damaged record: its readers report it
         tasks = max(1, records[-1].tasks) if records else 1
         rows = totals.get("left_in", 0) + totals.get("right_in", 0)
         return Took(rows, totals.get("step_us", 0) / 1e6 / tasks) if totals.get("step_us") else None

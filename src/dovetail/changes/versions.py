@@ -108,7 +108,7 @@ def version_numbers(home: str, application: str) -> list[int]:
 
 def lineage(home: str, application: str, number: int) -> Iterator[Version]:
     """A version, its parent, and so on, as far as their files can be read. From the version that counts on,
-    these are the versions that have taken over: one that was written and never named is nobody's parent."""
+    these are the versions that have taken over: one that was written and never named is never a parent."""
     following: int | None = number
     with suppress(DovetailError):
         while following is not None:

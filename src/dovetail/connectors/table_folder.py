@@ -147,7 +147,7 @@ class TableFolder:
         filesystem, old = self._filesystem(source)
         new = self._filesystem(target)[1]
         there, here = (one.type is fs.FileType.File for one in filesystem.get_file_info([new, old]))
-        # An object store copies, then deletes. Whoever died in between left both, and the copy is whole.
+        # An object store copies, then deletes. A crash in between leaves both, and the copy is whole.
         if here and there:
             filesystem.delete_file(old)
         elif here:

@@ -146,7 +146,7 @@ def _require_one_source(built: BuiltStage) -> None:
 
 
 def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) -> int:
-    """The last batch that the output has from a stage of this name, or from whoever wrote there; -1: none."""
+    """The last batch that the output has from a stage of this name, or from any other writer; -1: none."""
     match built.output:
         case FileSink(path=path):
             return last_named(spark, output_folder(path))

@@ -1,4 +1,5 @@
-"""Law: every session of ours has the same settings for time zone and Arrow, whatever else the user sets."""
+"""Law: every session that Dovetail opens has the same settings for time zone and Arrow, whatever else the
+user sets."""
 
 from __future__ import annotations
 
@@ -74,8 +75,8 @@ and fewer cores are taken from the join."""
 _NO_PYTHON = "/no/python"
 """When a session registers its first Python source, Spark starts two processes of the driver's Python that
 import every installed package called `pyspark_...`, to find the data sources that they have. Inputs and
-outputs of ours are none of them. Spark skips this where the command does not exist, and uses the variable for
-nothing else in a JVM that Python has started."""
+outputs of Dovetail are not among them. Spark skips this if the command does not exist, and uses the variable
+for nothing else in a JVM that Python has started."""
 
 _PATH = f"{WORKERS_ENVIRONMENT}PYTHONPATH"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

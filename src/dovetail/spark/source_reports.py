@@ -266,7 +266,7 @@ class StageReporter:
 
 class SourceReports:
     """Reports for all stages of a run that write to a category, from a thread of its own: the thread that
-    watches a run may wait for a query to start, or for whoever looks at it."""
+    watches a run may wait for a query to start, or for the terminal."""
 
     def __init__(self, stages: Sequence[BuiltStage], home: str, application: str, queries: Queries) -> None:
         self._reporters = [

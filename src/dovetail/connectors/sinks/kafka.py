@@ -6,7 +6,7 @@
 The number of the batch is the offset of a consumer group that nobody consumes with: Kafka commits offsets in
 the transaction of the records, keeps them, and compacts them by itself. So there is no topic beside the
 topic, and no record to look for. Before anything is written the driver takes over the name of the transaction
-from whoever had it: that ends what a process that died had begun, one way or the other, and only then is the
+from the last writer: that ends what a process that died had begun, one way or the other, and only then is the
 number read. What was committed is not written again, and what was not is gone.
 
 A broker says that a transaction is committed before all partitions know. So a batch counts here when its

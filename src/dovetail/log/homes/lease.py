@@ -136,7 +136,7 @@ class Lease:
 
     def holder(self) -> tuple[str, int] | None:
         """Who holds the lease and how often it was renewed; None if nobody does. A document that does not
-        read is nobody's that is alive, but is watched like any other."""
+        read has no living holder, but is watched like any other."""
         try:
             data = self.store.read(self.path)
         except FileNotFoundError:

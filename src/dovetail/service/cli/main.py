@@ -57,7 +57,7 @@ def _commands() -> dict[str, Command]:
         Command("why", "Explain what happened to the rows with a key.", "why:why"),
         Command("diff", "Show what another query would do to an application.", "changes:diff"),
         Command("preview", "Show which rows another query would have produced.", "preview:preview"),
-        Command("deploy", "Change the query of an application, or try a new one beside it.", "shadow:deploy"),
+        Command("deploy", "Change the query of an application, or try one beside it.", "shadow:deploy"),
         Command("shadow", "Show, promote or drop a query that is being tried.", "shadow:shadow"),
         Command("advise", "Show advice for an application, or apply it.", "advise:advise"),
         Command("versions", "List the versions of an application.", "changes:versions"),
