@@ -64,7 +64,7 @@ _HOMES = {
     "window_join_chunks": "dovetail.intra_window.api",
     "window_join_count": "dovetail.intra_window.api",
 }
-"""Where each name is at home."""
+"""The module that defines each name."""
 _ROOMS = ("log",)
 """Packages that programs use by their own name: `dovetail.log.writer`."""
 
@@ -82,5 +82,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What completion offers: also what nobody has asked for yet."""
+    """What completion offers, including names that are not imported yet."""
     return ["__version__", *_HOMES, *_ROOMS]

@@ -17,7 +17,7 @@ of the live index. A test can therefore crash between any two of them. Other poi
     sink.begun           before a batch is written to the log  (`spark/starting.py`, `slicing/resident.py`,
                          `spark/batches_alone.py`)
     sink.written         its segments exist, but no commit names them; or its Parquet files, but no list does
-                         or its rows are in a place outside, where nobody reads them (`spark/outside.py`)
+                         or its rows are in an external system, where nobody reads them (`spark/outside.py`)
     sink.committed       after the commit, before anyone knows
     merge.noted          large files are written and noted, but no list names them (`slicing/file_merging.py`)
     merge.named          a list names them

@@ -143,18 +143,18 @@ class ExtraMissing(DovetailError):
 
 
 class Unreachable(DovetailError):
-    """A server or a place outside that cannot be reached at this moment, and may come back."""
+    """A server or another external system that cannot be reached now, and may come back."""
 
     condition = "UNREACHABLE"
 
 
 class PlaceError(DovetailError):
-    """A place outside that does not take what it is given: another schema, no permission, wrong settings."""
+    """An external system that rejects what it is given: another schema, no permission, wrong settings."""
 
     condition = "PLACE_UNUSABLE"
 
 
 class PreviewError(DovetailError):
-    """Two versions that cannot be compared over the log that is kept."""
+    """Two versions that cannot be compared over the rows in the log."""
 
     condition = "PREVIEW_IMPOSSIBLE"

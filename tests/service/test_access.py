@@ -389,7 +389,7 @@ def test_without_users_the_home_is_its_own_owners(tmp_path: Path) -> None:
 
 def test_a_place_that_is_none_is_refused() -> None:
     for text in ("relative/path", "", "log:", "nothing"):
-        with pytest.raises(InputError, match="is no place"):
+        with pytest.raises(InputError, match="is not a place"):
             pattern_of(text)
     assert pattern_of("/data/../data/x/") == "/data/x"
     assert path("s3://bucket/../other").name == ""
@@ -580,7 +580,7 @@ def test_other_addresses_need_users_and_tls_or_a_proxy(tmp_path: Path) -> None:
     assert "without TLS" in problem(Listening("0.0.0.0"), home)
     assert problem(Listening("0.0.0.0", 1, certificate=file, key=file), home) == ""
     assert problem(Listening("10.0.0.1", proxy="https://a.example"), home) == ""
-    assert "is no address of a proxy" in problem(Listening(proxy="http://a.example"), home)
+    assert "is not the address of a proxy" in problem(Listening(proxy="http://a.example"), home)
     assert "go together" in problem(Listening(certificate=file), home)
     assert "cannot read" in problem(Listening(certificate=tmp_path / "no", key=file), home)
     assert Listening("0.0.0.0", names=("a.example",)).hosts(443) >= {"a.example", "a.example:443"}

@@ -174,5 +174,5 @@ def test_the_stream_of_figures_ends_with_the_token(daemon: Daemon, monkeypatch: 
 def test_a_service_that_is_not_there(daemon: Daemon) -> None:
     with pytest.raises(Unreachable, match="the service cannot be reached"):
         dovetail.Client("http://127.0.0.1:9", "x").applications()
-    with pytest.raises(SettingError, match="is no address of a service"):
+    with pytest.raises(SettingError, match="is not the address of a service"):
         dovetail.Client("ftp://example.org", "x")

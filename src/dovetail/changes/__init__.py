@@ -1,2 +1,2 @@
-"""Changes of a running application: what differs between two versions of it, and what becomes of its
+"""Changes of a running application: what differs between two versions of it, and what happens to its
 state."""

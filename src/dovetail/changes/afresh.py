@@ -1,5 +1,5 @@
-"""A join that begins afresh: where what it has seen is nothing to the new query, or is wanted as the new
-query makes it (`--reslice`).
+"""A join that begins afresh: because the new query cannot use its state, or should make all rows itself
+(`--reslice`).
 
     left input    ──── taken by the old join ────┤├──── taken by the new one ────
     right input   ──── taken by the old join ────┤├──── taken by the new one ────
@@ -108,7 +108,7 @@ def _begin(between: Between, known: JoinStage, join: JoinStage) -> None:
     if not refused and not (between.reslice and sides):
         return
     if any(change not in between.curable for change in refused):
-        return  # it would be refused all the same
+        return  # it would be refused anyway
     obstacle = _obstacle(between, known, join)
     if obstacle is not None:
         between.found = [_hindered(c, obstacle) if c in refused else c for c in between.found]

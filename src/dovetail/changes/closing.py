@@ -1,4 +1,4 @@
-"""Joins of the query before that still have to let out what they hold, because they begin afresh.
+"""Joins of the previous query that still have to emit what they hold, because they begin afresh.
 
     apps/<application>/closing.json     written before the change counts, removed when they are done
 

@@ -1,5 +1,5 @@
-"""What the rules ask of a home. Above all what a change costs: rows and bytes that are read, by what the log
-says of its commits, and seconds, by what the steps of the join have taken so far.
+"""What the rules ask a home. Above all what a change costs: the rows and bytes that are read, from the
+commits of the log, and the seconds, from the steps that the join has taken so far.
 
 Nothing is read but metadata, so asking costs little, however long the log is. What is not known is left out:
 rows of files, and seconds before a join has run."""
@@ -91,7 +91,7 @@ class InHome:
         try:
             return None if known is None else self._window(known, stage.join_kind)
         except DovetailError:
-            return None  # a damaged record: whoever needs it says so
+            return None  # a damaged record: its readers report it
 
     def exact_us(self, stage: JoinStage) -> int | None:
         known = self._known(stage)
@@ -162,7 +162,7 @@ class InHome:
             config = join_config(self._old, stage, self._home, tasks=1)
             records, totals = StepLog(self._home, config.state_path).recent(1), _totals(config)
         except DovetailError:
-            return None  # a damaged record: whoever needs it says so
+            return None  # a damaged record: its readers report it
         tasks = max(1, records[-1].tasks) if records else 1
         rows = totals.get("left_in", 0) + totals.get("right_in", 0)
         return Took(rows, totals.get("step_us", 0) / 1e6 / tasks) if totals.get("step_us") else None

@@ -1,15 +1,14 @@
-"""What a query was made from: whether it knows of what others have changed meanwhile.
+"""What a query was made from: whether it includes what others have changed meanwhile.
 
     version 1 ──► ada.pql becomes version 2 ──► bob.pql, made from version 1 as well: would undo what Ada did
 
-Nobody writes down which version a query was made from, so this goes by its file. A file was made from the
-last version that it has brought. If it was edited and saved later, whoever did that knew what they had
-changed themselves until then, by a rollback or with another file. One that has brought none may be made from
-anything. It is taken for older than the present version if that is somebody else's, or was made after the
-file was saved.
+No record says which version a query was made from, so its file decides. A file was made from the last version
+that came from it. If it was edited and saved later, its author knew of their own changes until then, by a
+rollback or with another file. A file that has never become a version may be made from anything. It counts as
+older than the current version if that belongs to somebody else, or was made after the file was saved.
 
-Law: nothing stops one person who edits one file and runs it again, nor anybody whose query is as the present
-version has it wherever others have changed it."""
+Law: a person who edits one file and runs it again is never refused, nor is a query that agrees with the
+current version wherever others have changed it."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from dovetail.changes.versions import Version, lineage
 from dovetail.errors import StateError
 
 _LOOKED_AT = 50
-"""Versions that are read to find the last that a file has brought. On an object store each takes time."""
+"""Versions that are read to find the last that came from a file. On an object store each takes time."""
 
 
 @dataclass(frozen=True)

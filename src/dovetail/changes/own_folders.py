@@ -1,8 +1,8 @@
 """Which folders of files are an application's own: those that a version of it has named for a table.
 
-Spark's list in a folder counts batches, and leaves out a number that it has. A table that goes on in a folder
-of its own application counts on from there. In a folder of another application, or of another home, it would
-mix its rows with theirs, or lose its own to their numbers. Law: a version names no such folder."""
+Spark's list in a folder counts batches, and skips a number that it has. A table that continues in a folder of
+its own application counts on from there. In a folder of another application, or of another home, its rows
+would mix with theirs, or be skipped because of their numbers. Law: a version names no such folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a source begins that takes the place of another: said by people, and what that means for it."""
+"""Where a source begins that replaces another: how users say it, and what that means for the source."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _position(text: str) -> Position:
     try:
         at = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise SettingError(f"{text!r} is no place in a source", where="--from", expected=WAYS) from None
+        raise SettingError(f"{text!r} is not a place in a source", where="--from", expected=WAYS) from None
     at = at if at.tzinfo else at.replace(tzinfo=datetime.UTC)
     return Position("time", round(at.timestamp() * 1e6))
 

@@ -1,7 +1,7 @@
 """A wider window lets rows out whose times are older than what the join had promised its readers.
 
-A join promises that no row with an older time is to come, and whoever reads it by that time closes windows
-accordingly. A promise cannot be taken back. So rows below it are late for a reader: it counts them, and an
+A join promises that no row with an older time is to come, and readers that use that time close windows
+accordingly. A promise cannot be withdrawn. So rows below it are late for a reader: it counts them, and an
 aggregate keeps them aside. Law: a change that may cause this says so, and names every reader.
 
     before wider                    pairs with right rows that had been let go: the right time is older

@@ -1,4 +1,4 @@
-"""What a change of an application means for what it has seen, as data."""
+"""What a change means for the rows that an application has read, as data."""
 
 from __future__ import annotations
 

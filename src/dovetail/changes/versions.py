@@ -95,7 +95,7 @@ def read_version(home: str, application: str, number: int) -> Version:
         if (found.application, found.number) != (application, number):
             raise ValueError(f"it is version {found.number} of {found.application}")
     except (ValueError, TypeError, KeyError) as error:
-        raise CorruptFile(f"the file is no version: {error}", where=where, hint=_REMEDY) from error
+        raise CorruptFile(f"the file is not a version: {error}", where=where, hint=_REMEDY) from error
     except DovetailError as error:
         raise CorruptFile(error.what, where=where, hint=_REMEDY) from None
     return found
@@ -108,7 +108,7 @@ def version_numbers(home: str, application: str) -> list[int]:
 
 def lineage(home: str, application: str, number: int) -> Iterator[Version]:
     """A version, its parent, and so on, as far as their files can be read. From the version that counts on,
-    these are the versions that have taken over: one that was written and never named is nobody's parent."""
+    these are the versions that have taken over: one that was written and never named is never a parent."""
     following: int | None = number
     with suppress(DovetailError):
         while following is not None:
@@ -161,7 +161,7 @@ def _checked(body: Mapping[str, Any]) -> Version:
 def _position(body: Any) -> Position:
     given = said.fields(body, Position.__dataclass_fields__)
     if given["kind"] not in get_args(Kind):
-        raise ValueError(f"{given['kind']!r} is no place in a source")
+        raise ValueError(f"{given['kind']!r} is not a place in a source")
     return Position(given["kind"], said.time_us(given["value"]))
 
 

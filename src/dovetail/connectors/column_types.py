@@ -40,5 +40,5 @@ def arrow_type(declared: str) -> pa.DataType:
     if name in ("VARCHAR", "CHAR"):
         return pa.string()
     if name not in known:
-        raise PlanError(f"{declared} is no plain type", expected=PLAIN)
+        raise PlanError(f"{declared} is not a plain type", expected=PLAIN)
     return known[name]

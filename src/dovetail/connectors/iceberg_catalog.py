@@ -1,4 +1,4 @@
-"""An Iceberg catalog: the options that name one, how it is opened, and its errors in our words."""
+"""An Iceberg catalog: the options that name one, how it is opened, and its errors as Dovetail errors."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ CATALOG = (
     Option(
         "catalog_name",
         "text",
-        "The catalog's name: a SQL catalog keeps tables of several apart by it.",
+        "The catalog's name: one SQL database may hold several catalogs.",
         default="dovetail",
     ),
     Option("warehouse", "text", "Where the catalog puts new tables."),
-    Option("token", "secret", "What a REST catalog asks for.", secret=True),
+    Option("token", "secret", "Token for a REST catalog.", secret=True),
 )
 
 

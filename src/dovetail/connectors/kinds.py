@@ -39,14 +39,14 @@ STORAGES: dict[str, tuple[Option, ...]] = {
         Option("buckets", "whole", "How many buckets.", most=MOST_BUCKETS),
         Option("compression", "choice", "Compress wide rows.", default="auto", choices=COMPRESSIONS),
         Option("keep", "interval", "How long rows stay."),
-        Option("keep_bytes", "whole", "How much of them stays."),
+        Option("keep_bytes", "whole", "How many bytes of rows stay."),
     ),
     "PARQUET": (PATH, PARTITIONED, EVERY, MERGE_EVERY),
     "JSON": (PATH, PARTITIONED, EVERY, MERGE_EVERY),
     "CSV": (
         PATH,
         PARTITIONED,
-        Option("header", "flag", "Begin each file with the names.", default=True),
+        Option("header", "flag", "Begin each file with a header line.", default=True),
         EVERY,
         MERGE_EVERY,
     ),
@@ -57,7 +57,7 @@ STORAGES: dict[str, tuple[Option, ...]] = {
 
 
 def open_sink(storage: str, options: Iterable[tuple[str, Value]], writer: Writer) -> Sink:
-    """Nobody is asked anything yet; but a library that is missing, or a secret, is missed now."""
+    """Nothing is contacted yet, but a missing library or secret is an error now."""
     given = reveal(with_defaults(STORAGES[storage], options).items())
     return SINKS[storage].open(given, writer)
 

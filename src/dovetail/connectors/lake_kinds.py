@@ -17,7 +17,7 @@ LAKES: dict[str, LakeKind] = {kind.name: kind for kind in _KINDS}
 
 
 def open_lake(kind: str, options: Iterable[tuple[str, Value]]) -> Lake:
-    """Nobody is asked anything yet; but a library that is missing, or a secret, is missed now."""
+    """Nothing is contacted yet, but a missing library or secret is an error now."""
     return LAKES[kind].open(reveal(with_defaults(LAKES[kind].options, options).items()))
 
 
@@ -26,7 +26,7 @@ def validate(kind: str, options: dict[str, Any]) -> None:
     start = str(options[START.name])
     if start not in ("earliest", "latest") and not start.isdecimal():
         raise PlanError(
-            f"`{start[:40]}` is no place to start",
+            f"`{start[:40]}` is not a place to start",
             expected='start = "earliest" | "latest" | a version as text',
         )
     LAKES[kind].validate(options)

@@ -24,5 +24,5 @@ LOOKUPS: dict[str, LookupKind] = {kind.name: kind for kind in _KINDS}
 
 
 def open_table(kind: str, options: Iterable[tuple[str, Value]]) -> LookupTable:
-    """Nobody is asked anything yet; but a library that is missing, or a secret, is missed now."""
+    """Nothing is contacted yet, but a missing library or secret is an error now."""
     return LOOKUPS[kind].open(reveal(with_defaults(LOOKUPS[kind].options, options).items()))

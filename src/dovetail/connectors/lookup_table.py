@@ -25,8 +25,8 @@ REFRESH = Option(
     "refresh", "interval", "How old the table in memory may be when a row is looked up.", default=REFRESH_US
 )
 LIMIT = Option("max_bytes", "whole", "The largest table that is held in memory.", default=MAX_BYTES)
-VALID_FROM = Option("valid_from", "columns", "The column that says since when a version of a row holds.")
-VALID_TO = Option("valid_to", "columns", "The column that says until when, that moment not included.")
+VALID_FROM = Option("valid_from", "columns", "Column with the time from which a version of a row is valid.")
+VALID_TO = Option("valid_to", "columns", "Column with the time at which it ends, exclusive.")
 EVERY_TABLE = (VALID_FROM, VALID_TO, REFRESH, LIMIT)
 """Options that tables of any kind have."""
 

@@ -19,7 +19,7 @@ PATIENCE_S = 30
 """How long one call may take."""
 _PORT = 9083
 _SILENT = logging.NullHandler()
-"""Thrift logs a server that is away as an error, which Python prints. We say it ourselves."""
+"""Thrift logs an unavailable server as an error, which Python would print beside our own error."""
 
 
 @dataclass(frozen=True)

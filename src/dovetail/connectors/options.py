@@ -59,9 +59,7 @@ PARTITIONED = Option(
 
 
 EVERY = Option("every", "interval", "Write at most this often: fewer and larger batches.")
-MERGE_EVERY = Option(
-    "merge_every", "whole", "Merge small files after that many batches; never, if not given."
-)
+MERGE_EVERY = Option("merge_every", "whole", "Merge small files after this many batches. Default: never.")
 
 
 def with_defaults(table: Iterable[Option], given: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -27,8 +27,8 @@ OPTIONS = (
     Option(
         "schema_registry", "text", "Address of the schema registry, for avro and protobuf.", password=PASSWORD
     ),
-    Option("schema_registry_user", "text", "Who asks the schema registry."),
-    Option(PASSWORD, "secret", "And the password.", secret=True),
+    Option("schema_registry_user", "text", "User name for the schema registry."),
+    Option(PASSWORD, "secret", "Password for the schema registry.", secret=True),
 )
 NAMES = tuple(option.name for option in OPTIONS)
 _CONTENT = "application/vnd.schemaregistry.v1+json"

@@ -1,14 +1,14 @@
-"""A sink: a place outside that takes a batch once.
+"""A sink: an external system that accepts a batch once.
 
-    check    before anything starts: reachable, writable, nobody else's, columns that fit. Changes nothing
+    check    before anything starts: reachable, writable, not used by others, columns fit. Changes nothing
     prepare  make the table, or give it new columns
     output   what a task does with its rows; it says in a short text what it has written
     commit   on the driver: what the tasks of a batch have written counts, once
     last     the last batch that counts
 
 Law: what no commit names does not count, and a batch whose number is not above the last one changes nothing.
-A sink keeps the number in the same transaction as the rows. Whoever writes has a name that no other
-checkpoint has, so several writers of one table do not mistake their batches for each other's.
+A sink keeps the number in the same transaction as the rows. A writer has a name that no other checkpoint has,
+so several writers of one table do not mistake their batches for each other's.
 
 A new kind of sink is one class like this and its line in `kinds.py`.
 """

@@ -1,7 +1,7 @@
 """A table in a database, as SQL that PostgreSQL and DuckDB both speak.
 
 Law: the row of `dovetail_progress` that names a writer's last batch changes in the same transaction as the
-rows. Whoever finds its batch there already does nothing.
+rows. A writer that finds its batch there already does nothing.
 
 With a `key`, a row replaces the one that has its key. Of several rows in a batch the one with the largest
 `newest` wins, and it replaces only a row that is not newer; without `newest`, one of them.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROGRESS = "dovetail_progress"
-TABLE = Option("table", "text", "The table, with its schema if need be: `sales.clicks`.", required=True)
-KEY = Option("key", "columns", "Rows replace those with the same values here. Without it, rows are added.")
+TABLE = Option("table", "text", "The table, with its schema if needed: `sales.clicks`.", required=True)
+KEY = Option("key", "columns", "Replace rows that have the same values here. Default: rows are added.")
 NEWEST = Option("newest", "columns", "With a key: the row with the larger value here wins.")
 
 

@@ -120,7 +120,7 @@ class TableFolder:
                     "it nor where it belongs",
                     where=self.below(target),
                     expected=f"the file there, or {self.below(source)}",
-                    hint="put it back; if its rows shall be gone, put a Parquet file without rows there",
+                    hint="put it back; if its rows should be gone, put a Parquet file without rows there",
                 )
         if self.is_local:
             with self._words():
@@ -147,7 +147,7 @@ class TableFolder:
         filesystem, old = self._filesystem(source)
         new = self._filesystem(target)[1]
         there, here = (one.type is fs.FileType.File for one in filesystem.get_file_info([new, old]))
-        # An object store copies, then deletes. Whoever died in between left both, and the copy is whole.
+        # An object store copies, then deletes. A crash in between leaves both, and the copy is whole.
         if here and there:
             filesystem.delete_file(old)
         elif here:

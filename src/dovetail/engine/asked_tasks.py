@@ -26,11 +26,11 @@ KIND, VERSION = "dovetail.tasks", 1
 _REMEDY = "ask again with `dovetail scale`, or delete the file; the join keeps its number of tasks until then"
 
 Origin = Literal["command", "option", "cores", "unreadable"]
-"""Who asked: `dovetail scale`, the query's option, nobody; or there is a file that says nothing."""
+"""Who asked: `dovetail scale`, the query's option, or nobody; or the file cannot be read."""
 
 
 class Asked(NamedTuple):
-    """`tasks` None: as many as Spark has cores. `trouble`: why the file was not obeyed."""
+    """`tasks` None: as many as Spark has cores. `trouble`: why the file was ignored."""
 
     tasks: int | None
     origin: Origin
@@ -64,7 +64,7 @@ def ask(config: JoinConfig, tasks: int) -> None:
 
 
 def ask_no_more(config: JoinConfig) -> None:
-    """Back to what the query or the cluster says."""
+    """Go back to what the query or the cluster says."""
     open_store(config.home).delete(_path(config))
 
 

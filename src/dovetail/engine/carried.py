@@ -5,8 +5,8 @@ home, on Kafka, has a copy.
     driver    copies it to the home, then lets batch 7 count
 
 Law: what batch 7 covers is in the home before anything of batch 7 is. So a driver on another host, which has
-only the home, runs batch 7 again as it was, and sinks know it. (Spark drives some sinks by itself, without a
-call of ours for each batch. For these the copy may be behind, and only the folder is exact.)
+only the home, runs batch 7 again as it was, and sinks recognize it. (Spark drives some sinks by itself,
+without calling our code for each batch. For these the copy may be behind, and only the folder is exact.)
 
 The home says whose folder counts. A host that has it goes on with its folder, which may be ahead of the copy.
 Any other host makes a new folder of the copy.

@@ -1,5 +1,5 @@
 """Work in the background: a thread of this process copies files to a home, one after another, and a second
-one does what takes longer and is waited for by nobody (`piece_merging.py`).
+one does longer work that nothing waits for (`piece_merging.py`).
 
 A copy that fails is not tried again, and the failure is not reported. That is safe only for files that their
 reader can replace. Snapshots are such files: before each step the coordinator lists what the home really has
@@ -37,7 +37,7 @@ _AT_ONCE = threading.Event()
 
 
 class _Worker:
-    """A thread that does one job after another. Trouble with a file ends its job and no other."""
+    """A thread that does one job after another. An error with a file ends only its own job."""
 
     def __init__(self, name: str) -> None:
         self.jobs: Queue[Job] = Queue(_MOST_WAITING)
@@ -76,7 +76,7 @@ def send(store: Store, path: str, data: bytes, needs: Sequence[Needed] = ()) -> 
 
 
 def aside(job: Job) -> None:
-    """Do something in the background that nobody waits for, beside the copies and not before them."""
+    """Do something in the background that nothing waits for, beside the copies and not before them."""
     _put("merging", job)
 
 
@@ -89,8 +89,8 @@ def _put(name: str, job: Job) -> None:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Do jobs where they are sent, and not in the background: for whoever counts what is done, or lets this
-    process die in the middle of it."""
+    """Do jobs where they are sent, and not in the background: for tests that count what is done, or kill this
+    process in the middle of it."""
     settle()
     _AT_ONCE.set()
     try:

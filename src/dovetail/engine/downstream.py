@@ -4,8 +4,8 @@ With pacing, a join lets the stream that is ahead wait in the log. If that strea
 would pile up in the middle of a chain while the inputs race on. So a join whose output waits in a reader for
 more than a step's worth of rows plans nothing, and its own inputs wait in turn, back to the first ones.
 
-Why nobody gets stuck: the reader with nothing to read comes first. Of two readers one may wait for the other,
-a diamond whose branches meet again, and then the one that is waited for has read all there is.
+Why this cannot deadlock: a reader with nothing to read goes first. In a diamond, whose branches meet again,
+one reader may wait for the other, and then the other has read everything there is.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def filled_to(config: JoinConfig, end: JoinOffset, categories: tuple[Category, C
 
 
 def in_silence(state: JoinState, emitted: Emitted, *, marks: bool) -> Emitted:
-    """Nothing comes out, and nothing is counted. `marks`: what is held has had its answer as far as it comes
-    out alone, and meets only rows that are still to come."""
+    """Nothing comes out, and nothing is counted. `marks`: rows that are held have been answered as far as
+    they come out alone, and meet only rows that are still to come."""
     from dovetail.joins.emitted import NONE, Counts, Emitted
 
     if marks:

@@ -42,11 +42,11 @@ class Gates:
         self._write(stage, _REST)
 
     def rests(self, stage: str) -> bool:
-        """Whether whoever was asked to has said so."""
+        """Whether the join that was asked to rest has confirmed it."""
         return os.path.exists(_said(self.path(stage)))
 
     def shut(self, stages: list[str]) -> None:
-        """Turn away whoever still waits."""
+        """Turn away stages that still wait."""
         for stage in stages:
             if not os.path.exists(self.path(stage)):
                 self.fail(stage, RunError("the run has ended"))
@@ -61,7 +61,7 @@ class Gates:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _write(self, stage: str, word: str) -> None:
-        self._directory.mkdir(exist_ok=True)  # a run may outlive what others let live in /tmp
+        self._directory.mkdir(exist_ok=True)  # a run may live longer than files may stay in /tmp
         draft = self._directory / f".{stage}"
         draft.write_text(word)
         draft.replace(self.path(stage))

@@ -1,12 +1,12 @@
 """A run is asked to make room for a changed query: to go on with it, or to end so that another run can.
 
-    handover.json          somebody asks; may offer the query, for the run that is there to go on with
-    handover-answer.json   what that run made of an offer: the version that took over, or why none did
+    handover.json          the request; may offer the query, for the existing run to go on with
+    handover-answer.json   the answer to an offer: the version that took over, or why none did
 
 The request is a small file beside the lock. The run that holds the application looks for it a few times a
-second, or every few seconds in a remote home. It takes an offer if that was made on its own terms: the same
-code, the same settings. Otherwise it stops cleanly, and whoever has asked waits for the lock.
-A request that nobody has answered for long counts no more: its writer may have died."""
+second, or every few seconds in a remote home. It accepts an offer if its own terms apply: the same code, the
+same settings. Otherwise it stops cleanly, and the process that asked waits for the lock. A request that has
+not been answered for long no longer counts: its writer may have died."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """`error` None: this version has taken over, in the run that was there."""
+    """`error` None: this version has taken over, in the existing run."""
 
     number: str
     version: int
@@ -63,7 +63,7 @@ def answer_path(application: str) -> str:
 
 
 def ask(home: str, application: str, offer: Offer | None = None) -> str:
-    """Gives the number by which the answer can be known."""
+    """Returns the number that identifies the answer."""
     number = uuid.uuid4().hex
     body = {
         "application": application,
@@ -78,7 +78,7 @@ def ask(home: str, application: str, offer: Offer | None = None) -> str:
 
 
 def answered(home: str, application: str) -> None:
-    """The application is held by whoever asked for it, or by somebody else: the request is over."""
+    """The process that asked for the application, or another one, holds it now: the request is over."""
     open_store(home).delete(handover_path(application))
 
 

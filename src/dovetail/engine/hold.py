@@ -4,9 +4,9 @@ In a local home the lock is on a file and belongs to an open file, not to a proc
 driver that is killed leaves a JVM that notices a moment later and may write until then. So the next run waits
 until that JVM has ended. In a remote home a run holds a lease.
 
-A JVM that runs several applications was there before some of their locks, and cannot inherit those. It has
-inherited another one, which the locks of its applications name (`outlived_by`): whoever takes the lock of an
-application from a dead run waits for that one, too.
+A JVM that runs several applications started before some of their locks were taken, and cannot inherit those.
+It has inherited another lock, which the locks of its applications name (`outlived_by`): a run that takes the
+lock of an application from a dead run waits for that one, too.
 """
 
 from __future__ import annotations

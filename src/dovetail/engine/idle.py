@@ -33,7 +33,7 @@ from dovetail.model.offset import NEVER
 READ_EVERY_US = 1_000_000
 """A report is replaced about as often. A home on an object store is asked no more than that."""
 SILENT_US = 10_000_000
-"""A writer that has not reported for so long is taken for dead."""
+"""A writer that has not reported for this long counts as dead."""
 
 
 class Standing(NamedTuple):
@@ -79,7 +79,7 @@ class SourceWatch:
 
     def quiet_us(self) -> int | None:
         """Rows that were in a source before this time are in commits that are listed after this call; None if
-        some may still be on their way. Where nobody reports, that nothing is heard is all there is."""
+        some may still be on their way. Where no writer reports, silence is all there is to go by."""
         now_us, found = self._steady_us(), self.standing()
         if found.state == "unknown":
             return now_us
@@ -106,7 +106,7 @@ class SourceWatch:
 
     def _here(self, followed: list[_Followed], now_us: int) -> list[_Followed]:
         """Without the silent writers of applications that are no longer in the home: nobody starts them
-        again. Whoever reports is there, so that usually nothing is looked up."""
+        again. A writer that reports has its application, so usually nothing is looked up."""
         if not any(_is_silent(one, now_us) for one in followed):
             return followed
         applications = self._category.store.folders("apps")
@@ -130,8 +130,8 @@ def _together(followed: list[_Followed], now_us: int) -> Standing:
 
 
 def is_idle(timeout_us: int, heard_us: int, now_us: int, writers: Standing) -> bool:
-    """Whether a stream that was last heard at `heard_us` holds up nobody any more. Where no writer reports,
-    silence is all that there is to go by."""
+    """Whether a stream whose last rows came at `heard_us` no longer holds up the other. Where no writer
+    reports, silence is all there is to go by."""
     if now_us - heard_us <= timeout_us:
         return False
     if writers.state == "unknown":

@@ -1,4 +1,4 @@
-"""Turns the system's errors about a live index into ours. An index can be rebuilt, and may be put
+"""Turns the system's errors about a live index into Dovetail errors. An index can be rebuilt, and may be
 elsewhere."""
 
 from __future__ import annotations

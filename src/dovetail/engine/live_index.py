@@ -355,8 +355,8 @@ def groups_at(join: Path, tasks: int, version: str) -> list[int]:
 
 
 def drop_others(join: Path, tasks: int, versions: Collection[str]) -> None:
-    """Remove the indexes of a join that are at none of these versions, which is to say of groups that have
-    moved to another host: no step resumes from them, and they would hold memory for good."""
+    """Remove the indexes of a join that are at none of these versions, because their groups have moved to
+    another host: no step resumes from them, and they would hold memory for good."""
     for group in (join / f"{task}-of-{tasks}" for task in range(tasks)):
         if group.is_dir() and _version(group) not in versions:
             _empty(group, versions)
@@ -434,7 +434,7 @@ def sweep(root: Path) -> None:
             gone = "://" not in home and not Path(home).exists()
         except OSError:  # another run of this host sweeps, too
             continue
-        except ValueError:  # not a path: nobody will come back for it
+        except ValueError:  # not a path: nothing will use it again
             gone = True
         if gone:
             shutil.rmtree(owner.parent, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What the name of a Spark master says."""
+"""What can be read from the name of a Spark master."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ may name it in their place, or name them: the state is the same.
 Why no step waits, and none is hurt. A step that sees that FAN pieces of like size follow each other begins a
 merge, names the pieces as they are, and is done. The merge writes a file that no snapshot names yet. A later
 step of this process finds it finished and names it from then on. If the process dies, or the next steps of
-the task run in other processes, the file is never named and goes with other pieces that nobody needs. Whoever
-deletes those spares the ones that may still be named (NAMED_WITHIN).
+the task run in other processes, the file is never named and is deleted with other unused pieces. That
+deletion spares pieces that may still be named (NAMED_WITHIN).
 
 A row is written once for each size, three times in all, whatever the number of open rows.
 """

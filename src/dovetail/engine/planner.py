@@ -97,8 +97,8 @@ class JoinPlanner:
         return left, right
 
     def await_news(self, start: JoinOffset) -> None:
-        """Wait for a moment, or until a side has a commit that was not there when a step from here was last
-        planned. A stream that waits for the other has commits all the time: they are no news."""
+        """Wait for a moment, or until a side has a commit that did not exist when a step from here was last
+        planned. A stream that waits for the other always has commits: they do not count as new."""
         if start.tasks and start.query != self.config.query:
             return  # a change waits for nothing
         left, right = self.categories
@@ -182,7 +182,7 @@ class JoinPlanner:
         return [] if turns_lazy(self.config.join_kind, old) else start.paired
 
     def _remember(self, *, stateless: bool) -> None:
-        """Once in a process, before anybody has an offset that names this configuration."""
+        """Once per process, before any offset names this configuration."""
         if not self._remembered:
             remember(self.config, stateless=stateless)
             self._remembered = True
@@ -216,8 +216,8 @@ class JoinPlanner:
         return [summary(commit) for commit in category.commits(start, stop)]
 
     def _history(self, category: Category, floor: int) -> int:
-        """The first commit, up to `floor`, that is kept for those who ask why or want to see what another
-        query would have done: young enough, and not too much of it."""
+        """The first commit, up to `floor`, that is kept for `why` and `preview`: young enough, and within the
+        size limit."""
         settings, first = self.config.settings, category.first_commit()
         if first >= floor:
             return first
@@ -231,7 +231,7 @@ class JoinPlanner:
         new: tuple[list[CommitSummary], list[CommitSummary]],
         planning_us: int,
     ) -> None:
-        """Before anybody has the offset: a step that runs is one that was written down."""
+        """Before the offset is handed out: a step that runs has been recorded."""
         if self._step_log is None:
             self._step_log = StepLog(self.config.home, self.config.state_path)
         began_us = self._clock.steady_us()

@@ -1,5 +1,5 @@
-"""Temporary folders: of one process, which go after it was killed when the next one makes its own; and of
-this user on this host."""
+"""Temporary folders: those of a process, which the next process removes if it was killed, and those of this
+user on this host."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def process_folder(prefix: str) -> Path:
 
 
 def hosts_folder() -> Path:
-    """Where this user keeps what may be made again, on this host; a folder for this process alone where that
-    is somebody else's."""
+    """Where this user keeps files that can be recreated, on this host; a folder for this process alone if
+    that one belongs to somebody else."""
     folder = Path(tempfile.gettempdir()) / f"dovetail-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -34,7 +34,7 @@ def hosts_folder() -> Path:
 
 
 def _is_ours(path: Path) -> bool:
-    """On a system without /proc nobody can tell who lives, and nothing is removed."""
+    """Without /proc it is not known which processes are alive, so nothing is removed."""
     try:
         return path.stat().st_uid == os.getuid() and Path("/proc/self").exists()
     except OSError:

@@ -36,7 +36,7 @@ def remember(config: JoinConfig, *, stateless: bool = False) -> None:
         known = False  # damaged: this process knows what it says
     if known:
         raise StateError(
-            f"query {config.query} of join {config.join} was another one",
+            f"query {config.query} of join {config.join} had another meaning",
             where=f"{store.root}/{path}",
             expected="the next number for a configuration that means something else",
             hint="start the query under a new application name, or restore the home",

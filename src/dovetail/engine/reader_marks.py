@@ -3,11 +3,10 @@
 Law: a mark never says more than what is true: the commits from it on include all that are needed.
 
 Why a mark may lag. Retention deletes what is below every mark, and nothing else. So the mark of an earlier
-step keeps all that a later one needs, and some commits more. (Should a step need an earlier commit, because a
-clock went back, the mark goes back with it at once.) Writing a
-mark is a write of its own with two syncs, in each category, and a step would wait for them. So it is written
-only when a good part of what the category keeps would come free by it, a sixteenth of the commits that are
-needed, and never more than a bundle of them, so that files are put together and deleted in small portions.
+step keeps everything that a later one needs, and some commits more. (Should a step need an earlier commit,
+because a clock went back, the mark goes back with it at once.) Writing a mark takes two syncs in each
+category, and a step would wait for them. So it is written only when it would free a sixteenth of the commits
+that are needed, or a bundle of them if that is less, so that files are merged and deleted in small portions.
 With few commits that is at every step.
 
 A process that starts has written none and writes them at its first step. And they are renewed while nothing

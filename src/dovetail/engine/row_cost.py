@@ -3,8 +3,8 @@
     seconds of a step = fixed part + rows x cost
 
 A step has a fixed part, however few rows it takes. So the cost of a row is the slope over steps of different
-sizes, and not what a step took divided by its rows: that would make an idle join look busy. How long a step
-took is known where rows were waiting when it ended: then the next step was planned at once.
+sizes, and not the time of a step divided by its rows, which would make an idle join look busy. The time of a
+step is known only if rows were waiting when it ended: then the next step was planned at once.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def packed(folder: Path) -> Path:
 
 
 def digest(package: Path) -> str:
-    """What tells this code from any other."""
+    """A digest that identifies this code."""
     seen = xxhash.xxh3_128()
     for source in _sources(package):
         code = source.read_bytes()
@@ -75,7 +75,7 @@ def unpacked(archive: Path, wanted: str, place: Path) -> Path:
 
 
 def compile_kernels(folder: Path) -> None:
-    """Kernels that cannot be compiled here and now are compiled by whoever calls them first."""
+    """Kernels that cannot be compiled here and now are compiled at their first call."""
     subprocess.run(
         [sys.executable, "-m", "dovetail.engine.warm"],
         env={**os.environ, "PYTHONPATH": str(folder)},

@@ -105,7 +105,7 @@ class StateStore:
     def save(self, offset: JoinOffset, at: LiveState, totals: Totals) -> None:
         """Make this the state at an offset."""
         # Snapshot before index. A crash between the two leaves a dirty index, which the snapshot replaces.
-        # The other way round this task could go on from an index whose snapshot other tasks look for in vain.
+        # In the other order this task could continue from an index whose snapshot other tasks cannot find.
         saves = self._verbs.saves(self.config, self.share)
         rows = saves.left * at.state.left.rows + (saves.right or saves.right_matched) * at.state.right.rows
         if rows <= INLINE_ROWS:
@@ -165,7 +165,7 @@ class StateStore:
             try:
                 saved = self._saved(offset)
             except UNUSABLE:
-                return None  # nothing has moved yet, and without its header the index is nobody's state
+                return None  # nothing has moved yet, and without its header the index counts as no state
             self._deal_again(live, saved, moved)
         return live
 

@@ -1,5 +1,5 @@
-"""The left rows of a join that still wait for an answer at the end of a step: those that a join which takes
-its place has to answer."""
+"""The left rows of a join that still wait for an answer at the end of a step. If another join takes its
+place, it has to answer them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def without_answer(spec: IntervalSpec, held: Held) -> NDArray[np.bool_]:
-    """For open left rows: those of which nothing has come out. A pick that was put off has not come out."""
+    """For open left rows: those that have not come out yet. A pick that was put off has not come out."""
     return np.ones(len(held.row), np.bool_) if spec.defers_pick else ~held.matched
 
 

@@ -230,7 +230,7 @@ class WindowPlanner:
 
     def _early(self, start: WindowOffset, commit: int) -> bool:
         """Whether it is time to look at windows that are still open: stream time has passed a multiple of the
-        interval, and there are rows in such windows."""
+        interval, and such windows have rows."""
         early_us, upto_us = self.config.settings.early_us, self._before(commit)
         if early_us is None or upto_us == NEVER:
             return False

@@ -1,6 +1,6 @@
 """Where an aggregate's last planned step ends, written down for people: `<state>/windows.json`.
 
-Nothing runs by it. A record that cannot be read stops only those who ask how the aggregate is doing.
+Nothing that runs reads it. A record that cannot be read only affects `dovetail status`.
 """
 
 from __future__ import annotations

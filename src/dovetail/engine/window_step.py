@@ -4,9 +4,9 @@ Laws. Over all steps, each row comes out once for every window for which it was 
 window come out of one step. The result depends only on the log and the part, so a part that runs again gives
 the same rows.
 
-A change may let the query read a column that came while windows were open. In a window with a row from before
-it came, the column is null in every row. So what is computed from it is of all rows of a window or of none,
-never of those that happened to come later.
+A changed query may read a column that was added while windows were open. In a window with a row from before
+the change, the column is null in every row. So what is computed from it covers all rows of a window or none,
+never only those that came later.
 """
 
 from __future__ import annotations

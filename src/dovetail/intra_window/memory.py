@@ -4,7 +4,7 @@ Law: while a join has an array, nobody else has a byte of it. What is in a lent 
 
 Fresh memory can cost more than the work that is done in it: the system clears its pages, and in a virtual
 machine it may first have to get them from the host. Windows that follow each other need about the same again.
-So whoever joins many of them keeps a `Memory` and passes it to `match`; a single join keeps nothing.
+So a program that joins many of them keeps a `Memory` and passes it to `match`; a single join keeps nothing.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Joins as pure steps: one published algorithm a file. No clock, no I/O, no Spark."""
+"""Joins as pure steps, one published algorithm per file. No clock, no I/O, no Spark."""

@@ -22,7 +22,7 @@ KeyLabels = Callable[[str, Int64s], Int64s]
 def beyond(
     buffer: Buffer, tags: NDArray[np.uint32], cap: int | None, key_labels: KeyLabels | None = None
 ) -> Int64s:
-    """Slots of the rows that are too many, of the keys that have one of these tags."""
+    """Slots of the rows beyond the cap, for keys that have one of these tags."""
     if cap is None or not len(tags):
         return np.empty(0, np.int64)
     slots, key = buffer.crowded(np.unique(tags), cap)

@@ -131,7 +131,7 @@ def counted_once(given: StepInput, state: JoinState) -> tuple[int, int]:
 
 
 def counted_totals(at: LiveState, emitted: Emitted, *, left_matched: bool = True) -> Totals:
-    """The totals after a step, as people count: what a semi join lets out are matches. `left_matched`: a
+    """The totals after a step, as users count: rows that a semi join emits are matches. `left_matched`: a
     left row is decided in one task and one step, so that matched left rows can be counted."""
     counts = emitted.counts
     if at.state.spec.how == "semi":

@@ -1,4 +1,4 @@
-"""The progress of a rebuild, for people who wait: rows read out of rows to read, in the home while it lasts.
+"""The progress of a rebuild, for users who wait: rows read of all rows to read, in the home while it lasts.
 
 Law: reporting does not slow the rebuild. The rebuild counts; a thread looks at the count every half second
 and writes `<state>/replay/<task>-of-<tasks>.json`, so a shorter rebuild leaves no trace. The file is deleted

@@ -34,8 +34,8 @@ class Binary:
     _missing: dict[int, str] = field(default_factory=dict, compare=False)
 
     def ready(self, values: pa.Array) -> None:
-        """Ask for the schemas of these records. A registry that is away is waited for: it says nothing about
-        the records."""
+        """Ask for the schemas of these records. If the registry is unavailable, wait for it: that says
+        nothing about the records."""
         for number in np.unique(self._numbers(values)[0]).tolist():
             if number < 0:
                 continue

@@ -1,7 +1,7 @@
 """How far a topic is in a category: what the last commit of its slicer about that topic says.
 
 Law: a record is covered if and only if a commit with its row, or with the record set aside, exists. Offsets
-are kept nowhere else, also not by brokers, so nothing can disagree with the log.
+are kept nowhere else, not even by brokers, so nothing can disagree with the log.
 
     commit 41   topic clicks (its id), offsets 0: 1000, 1: 950      the next record of each partition
 

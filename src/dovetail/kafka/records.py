@@ -50,7 +50,7 @@ class Records:
 def records_of(
     values: Sequence[bytes | None], partitions: Sequence[int] = (), offsets: Sequence[int] = ()
 ) -> Records:
-    """Records that no broker has."""
+    """Records made for tests, without a broker."""
     count = len(values)
     return Records(
         pa.array(values, pa.binary()),

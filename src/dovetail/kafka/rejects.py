@@ -1,4 +1,4 @@
-"""Records that are no rows, in a category of their own: where each stands in its topic, and why.
+"""Records that cannot become rows, in a category of their own: their place in the topic, and why.
 
 They are appended before the rows of their batch. If the run dies in between, the next run cuts a batch
 that may be another one. So the commits here say how far they go, too, and what they have is not appended

@@ -42,8 +42,8 @@ THREADS = os.cpu_count() or 1
 ASK_EVERY_S = 1.0
 """How often brokers are asked for partitions and ends."""
 BACK_S = 15.0
-"""How long brokers have to be back before a topic counts as empty: whoever writes to it has waited for them,
-too, and clients try again every ten seconds or sooner."""
+"""How long brokers have to be back before a topic counts as empty: its writers have waited for them, too, and
+clients try again every ten seconds or sooner."""
 PATIENCE_S = 120.0
 """How long a run that ends by itself waits for brokers."""
 

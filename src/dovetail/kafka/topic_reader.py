@@ -23,9 +23,9 @@ FETCHED = 10_000
 
 class TopicReader:
     """`wanted`: parts of a record beside its value (`records.py`). `astray`: partitions that have no record
-    at the offset that was asked for; who reads must `move` on in them. `doubtful`: brokers have said that
-    there is no such topic; whoever makes sure that it is the same one sets it back. `refused`: why brokers do
-    not let this user read, as long as they do not."""
+    at the offset that was asked for; the caller must `move` on in them. `doubtful`: brokers have said that
+    there is no such topic; a caller that has checked that it is the same one resets this. `refused`: why
+    brokers do not let this user read, as long as they do not."""
 
     def __init__(self, topic: Topic, wanted: tuple[str, ...]) -> None:
         self.positions: dict[int, int] = {}

@@ -4,8 +4,8 @@
     take    some files of the next version, with the position behind them, for one commit
 
 Law: every row that was appended to the table from the start on is in the category once. A version that
-deletes or replaces rows is no stream of appended rows: it stops the run, or is passed over and named in the
-commit, as the query says.
+deletes or replaces rows does not fit a stream of appended rows: depending on the query, it stops the run, or
+is skipped and named in the commit.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                       commits/<20 digits>.json   one atomic step; what no commit names does not exist
                       segments/*.arrow           rows, grouped by bucket
                       bundles/*.jsonl, packs/*   older commits and their small segments, many in one file
-                      checkpoints/*.table        the same commits as columns, for those who look for a row
+                      checkpoints/*.table        the same commits as columns, to look rows up by number
                       dictionaries/*.json        what the payload of wide rows was compressed with
                       rejected/*.jsonl           rows that could not be read, kept aside
                       readers/*.json, first.json how far back readers need the log; where it begins

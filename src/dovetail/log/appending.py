@@ -4,7 +4,7 @@ Law: after any number of calls with the same producer and batch, by any number o
 anywhere, the log holds the batch once or, if no call has returned, perhaps not at all.
 
 Why: the commit's file is created only if its number is free, and the producers' last batches were read from
-the commit just before it. Whoever loses the number reads again, and then finds the other's batch.
+the commit just before it. A writer that loses the number reads again, and then finds the other's batch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def append(
             if not segments and not rejected and covers is None and promises.get(producer) == promise:
                 return None  # no row and no news
             if promise is None:
-                promises.pop(producer, None)  # who no longer promises must not be taken at its old word
+                promises.pop(producer, None)  # its old promise no longer holds
             else:
                 promises[producer] = promise
         if not checked:
@@ -94,7 +94,7 @@ def append(
 
 
 def _is_ours(commit: Commit, segments: Sequence[SegmentInfo]) -> bool:
-    """It names what we have written: a store had done what we asked for, and its answer was lost."""
+    """It names what we have written: the store did what we asked for, but its answer was lost."""
     return {info.name for info in commit.segments} == {info.name for info in segments}
 
 

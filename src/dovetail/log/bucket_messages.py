@@ -82,7 +82,7 @@ def _stream(rows: pa.RecordBatch, schema: pa.Schema) -> pa.Buffer:
 
 
 def bucket_of(message: pa.Buffer) -> str:
-    """Which bucket a message is of; empty if it is none of ours."""
+    """The bucket of a message; empty if Dovetail did not write it."""
     try:
         metadata = pa.ipc.read_schema(message).metadata or {}
     except (pa.ArrowException, OSError):

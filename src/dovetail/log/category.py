@@ -60,7 +60,7 @@ class Category:
         role: Role = "input",
         evolve: bool = False,
     ) -> Category:
-        """Make a category, or open the one that is there if it is the same: the newest generation that has
+        """Make a category, or open an existing one if it is the same: the newest generation that has
         the schema. With `evolve` a schema that none has becomes the next, and so does another compression."""
         wanted = cls.draft(
             home, name, schema, buckets=buckets, time_column=time_column, compression=compression, role=role
@@ -316,7 +316,7 @@ class Category:
 
         Returns the commit that carries the batch, an earlier one if this producer has appended this or a
         later batch before; None if there is nothing to append. Without a producer every call makes a commit.
-        A promise that is news makes a commit even without rows: those who wait for time to pass read it. So
+        A new promise makes a commit even without rows, because readers may wait for time to pass. So
         does what the batch `covers` of its source: files without rows are read once, too.
         """
         return appending.append(

@@ -6,9 +6,9 @@ category; and `producers` maps every producer that ever appended to its last bat
 producer's own words, which part of its source the commit holds: a writer that keeps no other record finds
 there where it was.
 
-Why a commit repeats what the one before it said (the row count, all producers): whoever appends then reads
-one file and no other. Retention may delete all commits but the newest, and nothing is forgotten. No record
-beside the commits can disagree with them after a crash.
+Why a commit repeats what the one before it said (the row count, all producers): a writer then reads only one
+file. Retention may delete all commits but the newest, and nothing is forgotten. There is no other record that
+could disagree with the commits after a crash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a category is: its name, schema, buckets and identity, as `category.json` keeps them.
 
-Law: a definition never changes. It is written once, whole, by whoever comes first; the identity is new
+Law: a definition never changes. It is written once, whole, by the first writer; the identity is new
 whenever a category is made, even under an old name, so that nothing of the old one is taken for the new. Its
 schema is the first one: later ones are in files of their own (`generations.py`).
 """

@@ -4,8 +4,8 @@
     generations/1.json     and so on, numbered densely
 
 Laws. A generation never changes, and its file is there before the first segment that is written with it. It
-is created only if its number is free, so writers that evolve a category at once agree on the order: whoever
-comes second sees the first one's. Columns are matched by name over all generations, and a name keeps its
+is created only if its number is free, so writers that evolve a category at once agree on the order: the
+second one sees the first one's. Columns are matched by name over all generations, and a name keeps its
 meaning: its type only becomes wider. So rows of any generation can be read in the columns of any later one.
 What writers do with payload may change with a generation, too: each segment says how it is packed.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "dovetail.generation", 2
 READ = (1, VERSION)
-"""A generation that compresses as the one before it does not say how, and is one of version 1."""
+"""A generation with the same compression as the one before does not name it, and has version 1."""
 FOLDER = "generations"
 
 _REMEDY = "restore the file from a copy; without it the rows of this generation and later ones cannot be read"
@@ -223,7 +223,7 @@ def _read(store: Store, known: Sequence[Definition]) -> Definition:
         TypeError,
     ) as error:
         raise CorruptFile(
-            f"the file is no generation of the category: {error}",
+            f"the file is not a generation of the category: {error}",
             where=where,
             expected=f"generation {number} of category {first.id}",
             hint=_REMEDY,

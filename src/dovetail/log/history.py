@@ -4,10 +4,10 @@ Law: commit numbers are dense from the first commit to the next one. A reader ne
 error, which says whether retention removed the commit, it is lost, or it is not written yet.
 
 A commit is a file of its own while it is young. Later compaction puts it into a bundle and deletes the file
-(`compaction.py`). `first.json` says up to where that has happened, and whoever reads a commit's file reads
-`first.json` after it. So a file that a slow writer creates under a number that was used, bundled and deleted
-meanwhile deceives nobody: the reader sees that the number is bundled and takes the bundle's commit, and the
-writer sees it too and takes its file back.
+(`compaction.py`). `first.json` says up to where that has happened, and every reader of a commit's file reads
+`first.json` after it. So it does no harm if a slow writer creates a file under a number that was used,
+bundled and deleted meanwhile: the reader sees that the number is bundled and takes the bundle's commit, and
+the writer sees it too and removes its file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _SPANS: dict[str, _Spans] = {}
 
 
 def forget() -> None:
-    """Forget all that this process has read of logs: it goes on as one that has just begun."""
+    """Forget everything that this process has read of logs, as if it had just started."""
     _NEXT.clear()
     _SPANS.clear()
     for cache in CACHES:

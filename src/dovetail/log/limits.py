@@ -1,7 +1,7 @@
 """How long a category keeps rows: by age and by size, with a default for each role.
 
-Law: limits delete only what no live reader needs. A category of people has none unless somebody sets them:
-what a person appended stays until that person says otherwise. Its files are compacted all the same.
+Law: limits delete only what no live reader needs. A category that people append to has no limits unless
+somebody sets them: their rows stay until they say otherwise. Its files are compacted all the same.
 
 `retention.json` has the limits that somebody set: a person with `dovetail log retain`, or an application
 whose query says how long its output keeps rows. Without it the default holds.
@@ -58,7 +58,7 @@ DEFAULTS: dict[Role, Limits] = {
 
 
 def role_by_name(definition: Definition, applications: list[str]) -> Role:
-    """The role of a category that an older release made, which wrote none down."""
+    """The role of a category made by an older release, which did not record it."""
     names = definition.schema.names
     if "_hash" in names and "_time" in names:
         return "side"

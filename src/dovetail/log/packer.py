@@ -8,9 +8,8 @@ segment.
 
 A category made with `compression = "zstd"` skips 1 and 2, one with "none" everything.
 
-Law: what is decided changes sizes and never rows. So whatever cannot be read here advises nothing, and
-writers in several processes may decide differently: they look at the same commits, and the newest dictionary
-wins.
+Law: the decision changes sizes and never rows. So a file that cannot be read here is ignored, and writers in
+several processes may decide differently: they look at the same commits, and the newest dictionary wins.
 """
 
 from __future__ import annotations

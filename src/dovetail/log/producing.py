@@ -4,9 +4,9 @@
         log.append(rows)
 
 Law: what `append` was given is in the category once when it returns, in one commit; and if it does not
-return, once or not at all. A writer with a name may be killed and started again: it goes on behind `last`,
-and a sequence that is there already is not appended twice. Several writers, in several processes and on
-several hosts, may append to one category; two at a time may not have the same name.
+return, once or not at all. A writer with a name may be killed and started again: it continues after `last`,
+and a sequence that the category already has is not appended again. Several writers, in several processes and
+on several hosts, may append to one category, but two at a time may not have the same name.
 """
 
 from __future__ import annotations
@@ -129,8 +129,9 @@ def writer(
     time_column: str | None = None,
     compression: str | None = None,
 ) -> LogWriter:
-    """Open a category for appending; the first rows make it, if need be, with these settings. `producer`
-    names this writer among all that ever append here: with a name, an append that is repeated counts once."""
+    """Open a category for appending; if it does not exist, the first rows create it with these settings.
+    `producer` names this writer among all that ever append here: with a name, a repeated append counts once.
+    """
     from dovetail.log.homes.filesystem import absolute_home
 
     place = os.fspath(home) if home is not None else os.environ.get(HOME)

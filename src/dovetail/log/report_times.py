@@ -1,9 +1,9 @@
 """When the reports of a writer could be read, so that it can say which of them is older than its knowledge,
 and its reader how old that knowledge is.
 
-A writer's knowledge of its source is as old as the look that gave it. A question to brokers may be open for
-seconds, and a category's own writers are heard of late. So `empty` without a word on how old that is would
-be read as of now.
+What a writer knows of its source is as old as its last look. A question to brokers may be open for seconds,
+and reports of a category's own writers come late. So readers would take `empty` for the state of now, if it
+did not say how old it is.
 
     written  #6            #7            #8 ...
     look              │◄── began here: all that was in the source when #6 was there is known
@@ -15,12 +15,12 @@ import time
 from collections import deque
 
 MOST = 256
-"""Times that are kept of one writer. A stream that never rests has no look that everything before it could be
-forgotten by: then every other time goes. To be read as older than it is does a report no harm."""
+"""How many times are kept for one writer. A stream that never rests has no look after which all earlier times
+could be forgotten: then every other time goes. A report may safely be taken for older than it is."""
 
 
 def steady_us() -> int:
-    """A clock that never jumps. Only differences of it mean anything."""
+    """A clock that never jumps. Only its differences mean anything."""
     return time.monotonic_ns() // 1000
 
 

@@ -5,11 +5,11 @@ Nothing is deleted that a live reader needs. Without a reader only limits delete
 commit always stays: it carries the row count and the producers' batches.
 
 A reader that registers while retention runs is safe: the reader writes its floor and then reads `first.json`;
-retention writes `first.json` and then reads the floors again. Whoever comes second sees the other.
+retention writes `first.json` and then reads the floors again. So the second of the two sees the first.
 
 A reader is live until its application is gone from the home, or until it has not renewed its mark for longer
 than the category keeps rows. A mark without an application is live until somebody drops it. A mark with a
-lease is live while it is renewed: its reader is somebody for whom nothing may pile up.
+lease is live only while it is renewed: nothing may pile up for its reader.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TENDED_S: dict[str, float] = {}
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader's mark. `gone` says why it holds nothing back; None if it does."""
+    """A reader's mark. `gone`: why it no longer holds anything back; None if it still does."""
 
     name: str
     needs_commit: int
@@ -142,7 +142,7 @@ def tend(category: Category, number: int) -> None:
     """After commit `number` was appended: now and then, delete what is beyond the limits and put old files
     together. Rows that all have read stay within the limits, for people to look at.
 
-    Trouble is not the writer's: the rows are committed. It comes out where somebody asks for retention.
+    Errors do not concern the writer, whose rows are committed. They are reported where retention is called.
     """
     now_s = time.monotonic()
     due = (number + 1) % compaction.SHAPE.span == 0
@@ -161,8 +161,8 @@ def tend(category: Category, number: int) -> None:
 
 
 def locked(category: Category, *, wait: bool = True) -> AbstractContextManager[bool]:
-    """While this is held, retention deletes nothing. On an object store another may have it for long; whoever
-    wanted to delete something leaves that to it, or to the next one."""
+    """While this is held, retention deletes nothing. On an object store another process may hold it for long;
+    then deleting is left to that process, or to the next one."""
     return category.store.lock(f"{category.folder}/retain.lock", wait=wait)
 
 

@@ -193,7 +193,7 @@ def seen(batch: pa.RecordBatch, schema: pa.Schema, *, where: str | None = None) 
                 f"the category goes on without column {field.name}, which this reader needs in every row",
                 where=where,
                 expected=f"{field.name}: {field.type} not null",
-                hint=_READ_ANEW,
+                hint=_READ_AGAIN,
             )
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -213,7 +213,7 @@ def _same_values(column: pa.Array, field: pa.Field, where: str | None) -> pa.Arr
         f"column {field.name} of the category is {column.type} now: {trouble}",
         where=where,
         expected=f"{field.name}: {field.type}",
-        hint=_READ_ANEW,
+        hint=_READ_AGAIN,
     )
 
 
@@ -240,7 +240,7 @@ def _fixed_width(kind: pa.DataType) -> bool:
 _NOTHING = pa.py_buffer(np.zeros(16 * ((1 << 18) + 1), np.uint8))
 """Zeros for the rows of a whole segment. Memory that is only read takes no place."""
 
-_READ_ANEW = "start the reader again: it will read the columns that the category has now"
+_READ_AGAIN = "start the reader again: it will read the columns that the category has now"
 
 
 _SQL_TYPES = {

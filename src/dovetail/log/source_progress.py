@@ -10,12 +10,12 @@ Law: only `empty` says that a silent category has no rows to come. A slow writer
 too.
 
 The process that runs the writers replaces the document about once a second. Each one differs from the last,
-so whoever reads twice knows that the writer lives, without comparing clocks of two machines. For the same
-reason a writer says how old its knowledge is by the number of an earlier report of its own. A document is
-not synced: after a loss of power it may be gone or torn, and the next run writes a new one before it starts.
-One that cannot be read is an error that names it. The coordinator reports it once and takes it for a writer
-that says nothing, because the opposite would close windows for one bad bit. A category without documents has
-a writer that never reports: people, or a program that appends by itself.
+so a reader that reads twice knows that the writer lives, without comparing clocks of two machines. For the
+same reason a writer says how old its knowledge is by the number of an earlier report of its own. A document
+is not synced: after a loss of power it may be gone or torn, and the next run writes a new one before it
+starts. One that cannot be read is an error that names it. The coordinator reports it once and treats the
+writer as silent, because otherwise one bad bit could close windows. A category without documents has a writer
+that never reports: people, or a program that appends by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "dovetail.progress", 3
 READ_VERSIONS = (1, 2, VERSION)
-"""Before version 2 a report named no trouble, and before version 3 not what it was older than."""
+"""Version 1 has no `trouble`, and versions below 3 have no `looked_after`."""
 FOLDER = "progress"
 _REMEDY = "delete the file: a writer that runs replaces it within seconds; until then the stream is not idle"
 

@@ -1,1 +1,1 @@
-"""A stream joined with a table that is outside: the table in memory, and rows looked up in it."""
+"""A stream joined with an external table: the table in memory, and rows looked up in it."""

@@ -1,8 +1,8 @@
 """The table that a stream is looked up in, held in memory and read again when it is too old.
 
-Law: a row is looked up in a table that was read at most `refresh` before. A table that cannot be reached
-then is waited for: nothing is looked up in an older one. A table that is too large is refused before all of
-it is read.
+Law: a row is looked up in a table that was read at most `refresh` before. If the table cannot be reached,
+rows wait: nothing is looked up in an older one. A table that is too large is refused before all of it is
+read.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _microseconds(column: pa.ChunkedArray) -> Numbers:
-    """Nulls become zero: whoever asks knows where they are."""
+    """Nulls become zero: the caller knows where they are."""
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         column = pc.floor_temporal(column, 1, "microsecond")
     moments = _one(column).cast(

@@ -5,9 +5,9 @@
     write   rows looked up in it, as segments
 
 Law: each row is looked up once. The commit that holds the result says which version of the table that was,
-and since when it was known. Whoever reads behind it, again or for the first time, reads that: a step that
-runs again after a crash sees the same rows, whatever has become of the table. A part that was not committed
-is looked up again, and nobody has seen the first answer.
+and since when it was known. All downstream reads get that result: a step that runs again after a crash sees
+the same rows, whatever has happened to the table. A part that was not committed is looked up again, and its
+first answer was never used.
 """
 
 from __future__ import annotations

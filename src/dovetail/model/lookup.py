@@ -1,4 +1,4 @@
-"""What is added to each row of a stream from a table outside: the words of a lookup join."""
+"""The vocabulary of a lookup join: what it adds to each row of a stream from an external table."""
 
 from __future__ import annotations
 

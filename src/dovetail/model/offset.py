@@ -4,9 +4,9 @@ An offset holds all that a task must know. Spark writes it to its offset log bef
 that is run again is run with the same one. `step` counts the steps; together with the digest it names the
 version of the state.
 
-Snapshots of the state reach the home some time after a step. So an offset knows the way to it: `base` is a
-step whose state the home has whole, `trail` are those between. Where the snapshot of a step is missing or
-damaged, its state is rebuilt by running the steps after an earlier one again.
+Snapshots of the state reach the home some time after a step. So an offset records the recovery path: `base`
+is a step whose snapshots the home has completely, `trail` are the steps since. If the snapshot of a step is
+missing or damaged, its state is rebuilt by running the steps after an earlier one again.
 
 A step whose end has another `query` than its start changes what the join means, and takes no rows: see
 `model/kind_change.py`.
@@ -108,8 +108,8 @@ class JoinOffset:
         return [*(JoinOffset(**step) for step in before), self]
 
     def remembering(self, start: JoinOffset, in_home: Callable[[JoinOffset], bool]) -> JoinOffset:
-        """This offset, planned from `start`, with the way to it. It begins at the last step but one whose
-        state is in the home: so that one of the two may be damaged."""
+        """This offset, planned from `start`, with its recovery path. That begins at the second-newest step
+        whose state is in the home, so that one of the two may be damaged."""
         before = start.way
         whole = [number for number, step in enumerate(before) if number == 0 or in_home(step)]
         base, *trail = [step.bare() for step in before[whole[-2:][0] :]]
@@ -152,7 +152,7 @@ class JoinOffset:
         for hash_, dealt in json_values.items(self.hot):
             json_values.time_us(hash_)
             if dealt not in SIDES:
-                raise ValueError(f"{dealt!r} is no side")
+                raise ValueError(f"{dealt!r} is not a side")
         for commits in json_values.items(self.turns):
             json_values.whole(commits)
         for part in (self.left_estimate, self.right_estimate, self.heat):

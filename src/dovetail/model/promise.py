@@ -1,8 +1,8 @@
 """Law: a promise is about rows still to come. A row that comes below it is late, and is counted as such.
 
 Each commit of a category carries what its producers promise, by column: from now on no value of the column is
-below this time. Whoever reads the category goes by that, so stream time passes from operator to operator
-without being estimated again, and a row from far ahead moves nobody's time.
+below this time. Readers of the category use that, so stream time passes from operator to operator without
+being estimated again, and a row dated far ahead moves no stream's time.
 
     NEVER     nothing is promised yet, or the producer starts over after its inputs were declared complete
     None      (in `promised`) somebody who writes here promises nothing about the column

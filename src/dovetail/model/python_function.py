@@ -1,8 +1,8 @@
 """A function of a query that is written in Python: its text and its types.
 
-The text is a part of the plan, so what runs is what was planned, on any machine. `shipped` is its name there:
-it has a digest of everything that the function is. So two versions of a function are two functions. A changed
-one is a change of every query that calls it, and an old query that still has to finish calls the old one.
+The text is a part of the plan, so what runs is what was planned, on any machine. `shipped` is its name there,
+with a digest of the whole definition. So two versions of a function are two functions. Changing one changes
+every query that calls it, and an old query that still has to finish calls the old one.
 """
 
 from __future__ import annotations

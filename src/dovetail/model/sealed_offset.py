@@ -1,5 +1,4 @@
-"""Offsets as JSON in Spark's offset log: with a version, and a checksum, as nothing else checks what Spark
-keeps for us.
+"""Offsets as JSON in Spark's offset log: with a version and a checksum, because Spark itself checks nothing.
 
 Law: what `opened` returns is what `sealed` was given, or it raises.
 """

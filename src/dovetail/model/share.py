@@ -1,4 +1,4 @@
-"""Which rows of a join are whose: a task has a range of buckets, and its part of the hot keys.
+"""Which task has which rows of a join: a task has a range of buckets, and its part of the hot keys.
 
 A hot key would keep one task busy while the others wait. Its rows on one side are dealt out to all tasks by
 row number, and its rows on the other side go to every task, so that each pair still meets in exactly one.
@@ -51,7 +51,7 @@ class Share:
         """Neighbouring buckets, so that a segment gives them as one slice."""
         # `high` of a task is `low` of the next one, by the same expression, so each bucket is in one share,
         # whatever the remainder. With a step rounded once, `task * (buckets // tasks)`, the last buckets
-        # would be nobody's.
+        # would belong to no task.
         return self.task * self.buckets // self.tasks
 
     @property

@@ -1,4 +1,4 @@
-"""What the coordinator decided about a step, and from what: written down for people.
+"""What the coordinator decided about a step, and from what: recorded for people to read.
 
 Law: a record follows from the commits' metadata and the plan alone; nothing that runs ever reads it.
 """

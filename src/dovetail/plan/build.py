@@ -120,7 +120,7 @@ def _stage(program: Program, table: CreateTable) -> Stage:
 
 
 def input_table(table: CreateInput) -> InputTable:
-    assert not isinstance(table.origin, TableSource), "a lookup table is no input"
+    assert not isinstance(table.origin, TableSource), "a lookup table is not an input"
     return InputTable(table.name, tuple(Column(c.name, c.type) for c in table.columns), table.origin)
 
 

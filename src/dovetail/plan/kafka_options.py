@@ -1,4 +1,4 @@
-"""What may stand in `FROM KAFKA(...)`."""
+"""The options of `FROM KAFKA(...)`."""
 
 from __future__ import annotations
 

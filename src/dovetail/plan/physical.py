@@ -32,7 +32,7 @@ from dovetail.plan.plan_json import decode, encode
 
 PLAN_VERSION = 6
 """Before version 6 a query had no functions of its own and no time zone. Before version 5 nothing
-went to places outside, a stage had one source, and a join one state, for ever.
+went to external systems, and a stage had one source and a join one state for ever.
 Before version 4 no plan followed another. Before version 3 a category in the log did not say how long it
 keeps rows; aggregates had a watermark."""
 

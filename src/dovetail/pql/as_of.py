@@ -1,7 +1,7 @@
 """`JOIN TABLE users FOR SYSTEM_TIME AS OF s.t AS u ON ..`: cut out of the tokens, so that SQL's parser sees a
 plain join, and put into ON as a condition.
 
-    TABLE is a word for people: a lookup table is known by its declaration
+    TABLE is optional: a lookup table is known by its declaration
     SYSTEM_TIME_AS_OF(s.t) stands for the clause in a program that is shown
 """
 

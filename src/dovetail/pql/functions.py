@@ -6,8 +6,8 @@
     module   := CREATE MODULE "module.py" AS $$ ... $$
 
 As in Databricks, code without a handler is the body of a function, and code with one defines it. A file is
-always a module; its function is called like ours unless HANDLER says otherwise. Whoever reads a PQL file puts
-the modules that it names behind it (`modules.py`), so a text that is kept is whole.
+always a module; its function has the name of the PQL function unless HANDLER says otherwise. When a PQL file
+is read, the modules that it names are appended (`modules.py`), so a stored text is complete.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _value(cursor: Cursor, name: str, columns: Sequence[ColumnDef]) -> str:
     if name in CHOICES and value.lower() not in CHOICES[name]:
         raise cursor.error_at(
             place,
-            f"`{value[:40]}` is no {name}",
+            f"{name} cannot be `{value[:40]}`",
             expected=" | ".join(f'"{choice}"' for choice in CHOICES[name]),
             hint=did_you_mean(value[:40], CHOICES[name], listed=True),
         )
@@ -137,7 +137,7 @@ def _start(cursor: Cursor) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise cursor.error_at(place, f"`{text[:40]}` is no place to start", expected=_STARTS) from None
+        raise cursor.error_at(place, f"`{text[:40]}` is not a place to start", expected=_STARTS) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 

@@ -1,4 +1,4 @@
-"""What people write by mistake or know from other systems, and what to write instead.
+"""What users write by mistake or know from other systems, and what to write instead.
 
 sqlglot stops at the first token that it cannot use, which is often one or two behind the mistake: in
 `SELECT a FORM t` it takes `FORM` for a name of `a` and stops at `t`. These functions look at the tokens

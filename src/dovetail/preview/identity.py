@@ -1,4 +1,4 @@
-"""Whose row it is: columns that a joined row carries beside those of the query.
+"""The identity of a joined row: columns that it carries beside those of the query.
 
 A row of the result belongs to its left row, or if it has none to its right row. It is known by that row's
 event time and keys. So two versions can be compared: the same left row with another partner is a changed row,

@@ -1,4 +1,4 @@
-"""Advice on an application's joins, numbered, and the query that follows it."""
+"""Advice on an application's joins, numbered, and the query with the advice applied."""
 
 from __future__ import annotations
 

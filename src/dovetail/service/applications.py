@@ -18,8 +18,8 @@ FRESH_S = 12 * EVERY_S
 
 
 def is_running(home: str, application: str) -> bool | None:
-    """A local home has a lock that tells for sure. Elsewhere a run holds a lease: then None means that the
-    lease is there, but its holder has written no metrics for a while."""
+    """A local home has a lock, which is certain. Elsewhere a run holds a lease: then None means that the
+    lease exists, but its holder has written no metrics for a while."""
     store, folder = open_store(home), f"apps/{application}"
     if store.local:
         return is_held(os.path.join(store.root, folder, "lock"))
@@ -33,7 +33,7 @@ def is_running(home: str, application: str) -> bool | None:
 
 
 class Holders:
-    """Who holds the applications of a home, for somebody who looks again and again.
+    """Who holds the applications of a home, for a caller that polls.
 
     In a remote home a run that is killed leaves its lease. One look cannot tell it from that of a run that
     lives, but a second one can: a run that lives has renewed it. To start another run is safe all the same,

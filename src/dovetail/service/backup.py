@@ -61,7 +61,7 @@ def back_up(home: str, place: Path) -> Backup:
     root = _local(home)
     if place.exists():
         raise InputError(
-            "there is something already", where=str(place), expected="the name of a new folder for the copy"
+            "the folder exists already", where=str(place), expected="the name of a new folder for the copy"
         )
     applications = open_store(home).folders("apps")
     draft = place.with_name(f".{place.name}-{uuid.uuid4().hex[:8]}")
@@ -87,7 +87,7 @@ def restore(place: Path, home: str) -> Backup:
     """Make a home from a copy. Every file is compared with its checksum before the home has its name."""
     root = _local(home)
     if root.exists() and any(root.iterdir()):
-        raise InputError("the home is not empty", where=str(root), expected="a home that is not there yet")
+        raise InputError("the home is not empty", where=str(root), expected="a home that does not exist yet")
     found = read_backup(place)
     draft = root.with_name(f".{root.name}-{uuid.uuid4().hex[:8]}")
     try:
@@ -115,7 +115,7 @@ def read_backup(place: Path) -> Backup:
         data = path.read_bytes()
     except FileNotFoundError:
         raise InputError(
-            "this is no copy of a home, or one that was not finished",
+            "this is not a copy of a home, or the copy was not finished",
             where=str(place),
             expected=f"a folder that `dovetail backup` has made, with a file {MANIFEST}",
         ) from None

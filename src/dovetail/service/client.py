@@ -31,7 +31,7 @@ class Client:
     def __init__(self, address: str, token: str, *, timeout_s: float = 60.0) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
             raise SettingError(
-                f"{address!r} is no address of a service", expected="an address with http:// or https://"
+                f"{address!r} is not the address of a service", expected="an address with http:// or https://"
             )
         self._address = address.rstrip("/")
         self._token = token
@@ -45,7 +45,7 @@ class Client:
         return self._of("GET", application, "")
 
     def check(self, text: str, application: str | None = None) -> dict[str, Any]:
-        """What is in a query's way, without touching anything."""
+        """What prevents a query from being accepted, without touching anything."""
         asked = {"application": application} if application else {}
         return self._one("POST", "/check", {"text": text}, query=asked)
 
@@ -56,7 +56,7 @@ class Client:
     def deploy(
         self, text: str, application: str | None = None, revision: int | None = None
     ) -> dict[str, Any]:
-        """Let an application run by this query: a new one, or one that goes on with it. `application`: if it
+        """Let an application run this query: a new one, or one that continues with it. `application`: if it
         is not the name in the text, the service says so."""
         name = application or self.check(text)["application"] or _name_in(text)
         return self._of("PUT", name, "", {"text": text}, revision)
@@ -216,7 +216,7 @@ def _error(problem: Mapping[str, Any]) -> DovetailError:
 
 
 def _name_in(text: str) -> str:
-    """A text that does not compile has its name in it all the same, and the service says what is wrong."""
+    """A text that does not compile still contains its name, and the service says what is wrong."""
     from dovetail.service.keeping.verbs import name_in
 
     found = name_in(text)

@@ -1,4 +1,4 @@
-"""A query tried on real rows before it lands, in a process of its own: `python -m dovetail.service.dry_run`.
+"""Tries a query on real rows before it is deployed, in its own process: `python -m dovetail.service.dry_run`.
 
 An application that has run is compared with itself, over the recorded steps of the last minutes. A new one
 joins the newest rows of its inputs, copied into a home that is thrown away. Nothing else is touched.
@@ -78,7 +78,7 @@ def _joined(home: str, text: str) -> DryRun:
         lines = _copy_inputs(home, text, folder)
         try:
             made = dovetail.local.run(text, home=folder)
-        except PlanError:  # an expression that only Spark evaluates, and Spark takes too long for this
+        except PlanError:  # an expression that only Spark evaluates, and starting Spark would take too long
             made = dovetail.local.run(text, home=folder, raw=True)
             lines.append("some expressions need Spark: rows are shown as they leave the join")
     tables = {}

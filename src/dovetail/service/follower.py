@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # Spark's start need not wait for what follows it
 EVERY_S = 0.5
 """Figures are reported at most this often, in seconds."""
 LOOK_AFTER_S = 2.0
-"""Before that a run has other things to do than to count its pages, and what it takes is no news."""
+"""Memory is not measured before this: a starting run has more urgent work."""
 
 
 class Follower:
@@ -118,8 +118,8 @@ class Follower:
         )
 
     def _memory_of(self, run: Run, elapsed_s: float) -> Memory:
-        """What it takes now; when it has stopped, what it took when that was looked at last: by then most of
-        it is given back, and who waits for the end would wait for the count."""
+        """The memory it takes now; after it has stopped, the last measurement: by then most of it is freed,
+        and measuring again would delay the end."""
         if run.phase == "stopped":
             return self.previous.memory if self.previous else Memory()
         return self._read_memory() if elapsed_s >= LOOK_AFTER_S else Memory()

@@ -1,9 +1,9 @@
 """Where a row goes after a join: the rows that came out of it, and what became of each in the joins that read
 them, to the end of the plan.
 
-Law: a row is followed by its values, through stages that only pick and rename columns. Where a stage computes
-or filters, the story says so and ends: it does not guess. Rows with the same values look the same, and
-are all shown.
+Law: a row is followed by its values, through stages that only pick and rename columns. If a stage computes or
+filters, the answer says so and ends: it does not guess. Rows with the same values look the same, and are all
+shown.
 
 A kind of stage tells its part of the story in `read_by`, which is chosen by the stage's type.
 """

@@ -1,4 +1,4 @@
-"""A run, and the queries that it goes on with in place: the same process, the same Spark session.
+"""A run that changes its query in place: the same process, the same Spark session.
 
     stream ──► a changed query is offered, ──► the old query comes to rest ──► the version takes over,
       ▲        allowed by the rules, built      after the step it has begun     its stages start
@@ -7,8 +7,9 @@
 All that needs no rest is done while the old query runs, so nothing comes out only while Spark stops one query
 and starts the next.
 
-Law: whatever becomes of an offer, the application runs on: by the new query, or by the old one if the new one
-was refused. An offer that was made on other terms is not for this run: it ends, and whoever asked goes on.
+Law: whatever happens to an offer, the application keeps running: with the new query, or with the old one if
+the new one was refused. If an offer does not fit this run's terms, the run ends, and the run that asked takes
+over.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Offered:
 
 @dataclass
 class Host:
-    """What stays while queries change. `fits`: whether the session has all that a plan needs of it. `took`
-    hears of an offer that counts from now on, before whoever made it does."""
+    """What stays while queries change. `fits`: whether the session has everything that a plan needs. `took`
+    is called when an offer takes effect, before its maker gets the answer."""
 
     spark: SparkSession
     home: str
@@ -136,7 +137,7 @@ class Host:
         return run, reporter
 
     def _makes_room(self, request: Request, plan: Plan) -> bool:
-        """Whether to stop: for a query that was offered, or for whoever waits. One that is refused stops
+        """Whether to stop: for a query that was offered, or for a run that waits. A refused query stops
         nothing."""
         offer = request.offer
         if offer is None or self.mode != "stream" or not same_terms(offer.terms, self.terms):

@@ -155,9 +155,7 @@ def measured_plan(home: str, plan: Plan, version: int) -> Measured:
 def _version(home: str, application: str, number: int) -> MeasuredVersion:
     try:
         found = read_version(home, application, number)
-    except (
-        DovetailError
-    ):  # damaged, or of a time before versions were kept: the application runs all the same
+    except DovetailError:  # damaged, or from before versions were kept: the application runs anyway
         return MeasuredVersion(number)
     return MeasuredVersion(
         number, found.made_at_us, {join: step + 1 for join, step in found.took_over.items()}
@@ -194,7 +192,7 @@ def _recent_sketches(home: str, name: str) -> list[EventTimeSketch]:
     stop = category.next_commit()
     commits = category.commits(max(category.first_commit(), stop - RECENT_COMMITS), stop)
     if commits and commits[-1].promised(TIME) is not None:
-        return []  # whoever writes there says how late rows may be
+        return []  # the writer's promise says how late rows may be
     return [commit.sketch for commit in commits]
 
 

@@ -24,8 +24,8 @@ JSON_FILE, PROMETHEUS_FILE = "metrics.json", "metrics.prom"
 
 
 class Reporter:
-    """Measures every few seconds in its own thread, and once more at the end, unless `is_followed`: whoever
-    goes on in its place measures soon, and should not wait."""
+    """Measures every few seconds in its own thread, and once more at the end, unless `is_followed`: the run
+    that takes over measures soon, and should not wait."""
 
     def __init__(self, home: str, plan: Plan, version: int, port: int | None = None) -> None:
         self.last: Measured | None = None

@@ -1,4 +1,4 @@
-"""A query that an application could go on with: what it changes, before anything is touched."""
+"""A proposed query for an application: what it would change, before anything is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be the same for one run to go on with the query of another."""
+"""What must be the same so that a running application can take over the query of another run."""
 
 from __future__ import annotations
 

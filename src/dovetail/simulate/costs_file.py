@@ -41,14 +41,14 @@ def read_costs(path: Path) -> Costs:
             expected="a JSON file of costs",
         ) from error
     except ValueError as error:
-        raise InputError(f"the costs are no JSON: {error}", where=str(path)) from error
+        raise InputError(f"the costs are not JSON: {error}", where=str(path)) from error
     return from_json(document, str(path))
 
 
 def from_json(document: Any, where: str) -> Costs:
     if type(document) is not dict or document.get("format") != FORMAT:
         raise InputError(
-            "this is no file of costs", where=where, expected=f'an object with "format": "{FORMAT}"'
+            "this is not a file of costs", where=where, expected=f'an object with "format": "{FORMAT}"'
         )
     if document.get("version") != VERSION:
         raise UnknownVersion(

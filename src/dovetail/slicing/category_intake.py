@@ -22,7 +22,7 @@ from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
 from dovetail.slicing.sides import Written
 
 BATCH_ROWS = 500_000
-"""What a commit covers at most, unless a single commit of the source is larger."""
+"""The most that a commit covers, unless a single commit of the source is larger."""
 MARK_EVERY_S, RENEW_S = 1.0, 3600.0
 """How often the mark in the source moves: that is a write of its own."""
 

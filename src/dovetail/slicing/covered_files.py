@@ -166,7 +166,7 @@ class CoveredFiles:
         first = self._category.first_commit()
         if self._known and first > self._checkpointed:
             raise StateError(
-                f"commits {self._checkpointed} to {first - 1} are gone, which say what input files were read",
+                f"commits {self._checkpointed} to {first - 1}, which name the input files read, are gone",
                 where=self._category.where,
                 expected="what was committed since the last checkpoint of the slicer",
                 hint="something else than retention has removed them: restore them from a copy, "

@@ -8,9 +8,9 @@ Law: at any moment the rows of the output are those of the files that its lists 
 list names.
 
 Why nothing is lost. Spark makes the next whole list from the last one, which it reads from disk. It may have
-read ours before we replaced it; then its list has the small files again, and the large ones are named by
-nobody. So neither goes before there is a later whole list, and then those go that it does not name. Until
-then `_merged.json` has both, from before the list is replaced: whoever dies in between leaves nothing behind.
+read ours before we replaced it; then its list has the small files again, and no list names the large ones. So
+neither is deleted before there is a later whole list, and then those go that it does not name. Until then
+`_merged.json` has both, from before the list is replaced: so a crash in between leaves nothing behind.
 A batch query that began with the old list has that long to end, and `GRACE_S` at least.
 
 Files are merged only with others of the same folder, so partitions stay, and only with files of the same
@@ -222,8 +222,8 @@ def _merge_lines(group: Sequence[Path], into: Path, *, header: bool) -> None:
 
 
 class MergingThread:
-    """Looks after the outputs of a run again and again. It changes no row, so whatever stops it is said once
-    and stops nothing else."""
+    """Keeps merging the outputs of a run. It changes no row, so an error is reported once and stops nothing
+    else."""
 
     def __init__(self, merging: Sequence[FileMerging]) -> None:
         self._merging = list(merging)

@@ -1,7 +1,7 @@
-"""Folders that say the values of columns, as Hive and Spark write them: `day=2026-01-01/part-0.parquet`.
+"""Folders that name the values of columns, as Hive and Spark write them: `day=2026-01-01/part-0.parquet`.
 
-A column of the table that is called like such a folder has the folder's value in all rows of its files.
-Folders that no column is called after mean nothing.
+A column of the table with the name of such a folder has the folder's value in all rows of its files. Folders
+without a column of their name are ignored.
 """
 
 from __future__ import annotations

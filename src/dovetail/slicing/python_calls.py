@@ -1,8 +1,8 @@
 """Calls of functions that a query defines in Python, over Arrow arrays.
 
 Law: Spark's tasks and `dovetail.local` make the same call, so the same values come out. An error names the
-values of a row that fails. Of a batch that fails, that row is found by halving: a batch is as large as
-whoever calls wants it, so the answer may not depend on its size.
+values of a row that fails. In a batch that fails, that row is found by halving: the caller chooses the size
+of a batch, so the answer may not depend on it.
 """
 
 from __future__ import annotations

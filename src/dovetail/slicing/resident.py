@@ -170,7 +170,7 @@ class ResidentSlicer:
 
     @contextmanager
     def _telling_meanwhile(self, intake: Intake) -> Iterator[None]:
-        """A large part may take minutes. Without a word for so long the slicer would be taken for dead."""
+        """A large part may take minutes. Without a report for so long the slicer would count as dead."""
         over = threading.Event()
 
         def repeat() -> None:

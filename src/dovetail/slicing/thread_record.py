@@ -1,4 +1,4 @@
-"""The record that a resident slicer leaves behind: how far it has come, for whoever goes on."""
+"""The record that a resident slicer leaves behind: how far it has read, for its successor."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def lock_step_join(
     """Join two streams on a chip, clock by clock.
 
     `left` and `right` have all rows of a stream in the order of arrival: columns by name, or an Arrow batch.
-    `rights` says for each arrival whether it is a right row; left out, rows come by turns, left first, and
+    `rights` says for each arrival whether it is a right row; without it, rows alternate, left first, and
     what is left of the longer stream comes last. A row comes every `cycles_between` clocks, or (0) as fast as
     the circuit takes them.
     """
@@ -56,9 +56,9 @@ def _batch(given: Batch, side: str) -> pa.RecordBatch:
             given = pa.table({name: pa.array(column) for name, column in given.items()})
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(
-                f"these are no columns: {error}",
+                f"these are not columns: {error}",
                 where=f"{side}",
-                expected="names with arrays that are equally long",
+                expected="names with arrays of equal length",
                 hint='left={"x": np.array([1, 2, 3])}',
             ) from error
     schema = given.schema if isinstance(given, pa.Table | pa.RecordBatch) else pa.schema([])
@@ -87,6 +87,6 @@ def _checked(rights: Any, lefts: int, of_right: int) -> npt.NDArray[np.bool_]:
             "rights does not say of each row which stream it is of",
             where="rights",
             expected=f"{lefts + of_right} booleans, of which {of_right} are true",
-            hint="leave it out to have rows come by turns",
+            hint="leave it out for rows that alternate, left first",
         )
     return order

@@ -27,8 +27,8 @@ class JoinCore(SteppedCore):
         )
 
     def step(self, budget: int) -> bool:
-        # A call of the kernel hands over about thirty arrays, which takes longer than joining a row: whoever
-        # reads after each push would pay for it twice.
+        # A call of the kernel hands over about thirty arrays, which takes longer than joining a row: a
+        # program that reads after each push would pay for it twice.
         return not empty(self.links.inbox) and super().step(budget)
 
     def _window(self, job: Job, rows: int | None) -> SubWindow:

@@ -11,7 +11,7 @@
         table = join.results()                   # what is out by now
         table = join.finish()                    # the rest
 
-Whoever pushes or reads also moves messages through the network of the design; only the cores have threads. A
+Pushing and reading also move messages through the network of the design; only the cores have threads. A
 single core has none unless `threads` says so: it works while rows are pushed, and nobody waits for a thread
 to wake up. A push waits while the cores are behind, and takes results out meanwhile. If nobody reads them, it
 raises an error before they fill the memory.

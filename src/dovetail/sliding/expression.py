@@ -85,7 +85,7 @@ def _tree(text: str) -> ast.Expression:
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
             if name not in _FUNCTIONS or node.keywords:
-                raise _refused(f"{name} is no function here", text, _column(node))
+                raise _refused(f"{name} is not a function here", text, _column(node))
             if name in _ONE and len(node.args) != 1:
                 raise _refused(f"{name} takes 1 argument", text, _column(node))
             if name not in _ONE and len(node.args) < 2:
@@ -95,9 +95,9 @@ def _tree(text: str) -> ast.Expression:
         if isinstance(node, ast.Attribute) and not (
             isinstance(node.value, ast.Name) and node.value.id in ("left", "right")
         ):
-            raise _refused(f"{ast.unparse(node)} is no column", text, _column(node))
+            raise _refused(f"{ast.unparse(node)} is not a column", text, _column(node))
         if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | bool):
-            raise _refused(f"{node.value!r} is no number", text, _column(node))
+            raise _refused(f"{node.value!r} is not a number", text, _column(node))
     return tree
 
 
@@ -196,7 +196,7 @@ class _Reader:
                     both = (chosen, one) if isinstance(joined, ast.And) else (one, chosen)
                     chosen = Operation("case", (holds, *both))
                 return chosen
-        raise _refused(f"{ast.unparse(node)} is no number", self._text, _column(node))
+        raise _refused(f"{ast.unparse(node)} is not a number", self._text, _column(node))
 
     def _computed(
         self, node: ast.expr, sign: ast.operator, first: Expression, second: Expression

@@ -132,7 +132,7 @@ def check_windows(
                 raise SettingError(
                     f"the {side} stream has no time column {time}"
                     if kind is None
-                    else f"{side}.{time} is of type {kind}, which is no time",
+                    else f"{side}.{time} is of type {kind}, which is not a time",
                     where=f"time={time!r}",
                     expected="a column of integers, dates or timestamps that both streams have",
                     hint=f"the {side} stream has {', '.join(schema.names)}",

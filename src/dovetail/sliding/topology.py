@@ -88,7 +88,7 @@ class Topology(ABC):
 
     wants_first = False  # whether messages must say what the oldest row is that they may meet
     cores: list[Any]  # each has a thread of its own
-    network: list[Part]  # upstream first; whoever pushes or reads steps them
+    network: list[Part]  # upstream first; pushes and reads step them
     _inlet: Channel
 
     def __init__(self, job: Job) -> None:

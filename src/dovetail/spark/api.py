@@ -246,7 +246,7 @@ def _slice(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> 
 
 def _slice_here(builder: Builder, home: str, name: str, mode: Mode, gates: Gates) -> None:
     """Start the slicers that live in this process. They end with the session, and rest when its last query
-    has been stopped: whoever stops the query that reads a join expects that nothing goes on."""
+    has been stopped: a user who stops the query that reads a join expects that nothing goes on."""
     context, queries = builder.spark.sparkContext, ActiveQueries(builder.spark)
     begun = []
     for stage in builder.stages:

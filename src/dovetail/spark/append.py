@@ -1,7 +1,7 @@
-"""How a micro-batch gets into the log: tasks write its rows as segments, then one commit lets them exist.
+"""How a micro-batch gets into the log: tasks write its rows as segments, then one commit makes them exist.
 
-Law: a micro-batch that is run again changes nothing. A file that Spark had found for it and that is gone is
-counted, not skipped in silence.
+Law: a micro-batch that is run again changes nothing. If a file that Spark had found for it is gone, that is
+counted, not skipped silently.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def appender(
         from dovetail.slicing.vanished_files import record_vanished, vanished
 
         if batch <= planned_before and is_appended(category, producer, batch):
-            return  # its files were read: whoever removes them now removes no row
+            return  # its files were read: removing them now removes no row
         by_table = files_by_table(tables, files_of_batch(checkpoint, batch))
         written = write(rows, batch, [file for files in by_table.values() for file in files])
         # Only now: one that went while it was read may be read in part.

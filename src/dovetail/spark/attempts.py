@@ -1,7 +1,7 @@
-"""Law: a fault of the moment costs a restart from the checkpoint; any other ends the run with what it was.
+"""Law: a temporary fault costs a restart from the checkpoint; any other ends the run with its error.
 
-A place outside that cannot be reached is asked again, for some minutes. Meanwhile the stage that needs it is
-down, all others go on, and nothing is lost: its next batch is the one that could not be written.
+An external system that cannot be reached is tried again, for some minutes. Meanwhile the stage that needs it
+is down, all others continue, and nothing is lost: its next batch is the one that could not be written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dovetail.spark.starting import Failures
 STARTS = 10
 """How often a stage is started without getting any further: a machine may be too busy for some minutes."""
 PATIENCE_S = 600.0
-"""How long a place outside may be away."""
+"""How long an external system may be unavailable."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 
 

@@ -6,7 +6,7 @@
     commits/42        batch 42 is done
 
 Law: numbers, contents and order are those of Spark, so a kill anywhere in between means what it means for a
-query: whoever comes next, a thread or Spark, runs the same batch again, and the output takes it once.
+query: what runs next, a thread or Spark, runs the same batch again, and the output takes it once.
 """
 
 from __future__ import annotations

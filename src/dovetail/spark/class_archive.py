@@ -3,7 +3,7 @@
 A join on Spark loads thousands of classes from a hundred jars before its first row. Every JVM parses and
 checks them again. Java can write them down as it holds them in memory (a dynamic class data archive) and map
 that file the next time. `dovetail prepare` makes the archive. Without one, or with one that does not fit,
-Java loads classes as ever: it compares its own version, the jars and, as asked here, the checksum.
+Java loads classes as usual: it compares its own version, the jars and, as asked here, the checksum.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def failure_of(error: BaseException, stage: str) -> DovetailError:
     return RunError(
         f"stage {stage} failed: {summary}",
         where=f"stage {stage}",
-        hint="what was committed before stays; DOVETAIL_DEBUG=1 shows Spark's own account",
+        hint="what was committed before stays; DOVETAIL_DEBUG=1 shows Spark's own error",
     )
 
 

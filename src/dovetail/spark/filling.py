@@ -4,8 +4,8 @@
                 └─► sliced once more, as the new query says ─► the first commits of the new side
 
 Law: the rows of those commits are exactly the rows that the old slicer has taken, as far as they are still
-there and the window of the join reaches back to them. The new slicer goes on behind them. The change counts
-only after all of them are in the log: if the process dies before, whoever tries again begins again."""
+there and the window of the join reaches back to them. The new slicer continues after them. The change counts
+only after all of them are in the log: if the process dies before, the next attempt begins again."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Law: when Spark hangs up, its listeners end without a word, and a JVM that died is named as the cause.
+"""Law: when Spark hangs up, its listeners end silently, and a JVM that died is named as the cause.
 
 Spark runs the driver side of a Python source in a process of its own and closes the connection when the query
 ends. The process takes that for a failure and prints a traceback. The reader, which it asks to stop, ends it
 first. The driver's thread that listens for accumulators does the same when a session ends. A JVM that dies
-breaks every call that is under way: whichever notices first, the user hears about the JVM.
+breaks every running call: whichever notices first, the error that the user sees is about the JVM.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows before Spark is there: a run that goes on with an application takes its first steps without.
+"""Rows before Spark is ready: a run that continues an application takes its first steps without Spark.
 
     driver    ─ reads the query, holds the home ─┬─ waits for Spark, builds the stages ─┬─ starts queries ─►
     nursery   ─ imports ─────────────────────────┼──────────────────────────────────────┼──────────────────►

@@ -1,4 +1,4 @@
-"""What a run does before Spark is there, in a process of its own (`head_start.py`): slices, and joins.
+"""What a run does before Spark is ready, in a process of its own (`head_start.py`): slices, and joins.
 
 `python -m dovetail.spark.head_start_process NOTES`, until its standard input ends; the step that is under way
 is finished. Errors go to stderr, and end one join here: it goes on when Spark is there.

@@ -45,8 +45,8 @@ NANOS = "nanos"
 BATCH_BYTES = str(512 << 20)
 BATCH_ROWS = 4_000_000
 MAX_FILE_AGE = "36500d"
-"""By default Spark leaves out files a week older than the newest it has seen, without a word: copies that
-kept their times, say."""
+"""By default Spark silently skips files a week older than the newest it has seen, such as copies that kept
+their times."""
 
 
 def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:

@@ -170,7 +170,7 @@ class _Nursery:
                 self._reap()
             if self.driver in ready:
                 taking = False
-                self.listening.close()  # whoever still comes is refused, and does not wait for the last child
+                self.listening.close()  # later clients are refused, and do not wait for the last child
             elif self.listening in ready and (order := self._take()) is not None:
                 signal.set_wakeup_fd(-1)
                 os.close(woken)
@@ -286,7 +286,7 @@ def main(path: str, driver: int) -> None:
         listening.bind(path)
     except FileNotFoundError:
         return  # the driver has ended meanwhile, and removed the folder: nobody will come
-    listening.listen(socket.SOMAXCONN)  # whoever comes now waits for the imports, which he would do himself
+    listening.listen(socket.SOMAXCONN)  # later clients wait for these imports
     _import_first()
     order = _Nursery(listening, driver).serve()
     if order is None:

@@ -1,4 +1,4 @@
-"""Rows of a stage into a sink outside: tasks write them, the driver commits the batch.
+"""Rows of a stage into an external sink: tasks write them, the driver commits the batch.
 
 Law: a batch counts once, whatever dies when. Its number is Spark's, and the sink keeps it with the rows,
 under the name of the checkpoint that numbers it: a stage that is given another sink, or a sink that gets

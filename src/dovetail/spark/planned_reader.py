@@ -1,4 +1,4 @@
-"""The driver's half of a source whose steps a planner of ours plans: a join's, or an aggregate's.
+"""The driver's half of a source whose steps Dovetail plans: those of a join or an aggregate.
 
 Spark calls `latestOffset` on the driver: that plans the next step. Offsets go through Spark's offset log
 before a step runs, so a step that is run again (a retried task, a restarted driver) is the same step.

@@ -2,8 +2,8 @@
 
 A file output lists its batches in `_spark_metadata`, and the log remembers the last batch of a producer.
 Both skip a number that they have, so that a batch that comes twice counts once. A stage that takes over
-such a place from another must therefore go on behind the last number there: with a lower one its rows would
-vanish without a word. And Spark's list may not have gaps, so a stage that is given a new place fills in
+such a place from another must therefore continue after the last number there: with a lower one its rows would
+vanish silently. And Spark's list may not have gaps, so a stage that is given a new place fills in
 what it has written elsewhere."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def go_on(spark: SparkSession, built: BuiltStage, home: str, application: str) -
 
 def require_new(spark: SparkSession, built: BuiltStage, home: str, application: str) -> None:
     """Refuse a stage that has never run and a folder that has batches: Spark would take its first batches for
-    those, and leave them out without a word."""
+    those, and silently skip them."""
     if not isinstance(built.output, FileSink):
         return
     folder = output_folder(built.output.path)
@@ -146,7 +146,7 @@ def _require_one_source(built: BuiltStage) -> None:
 
 
 def _taken(spark: SparkSession, built: BuiltStage, home: str, application: str) -> int:
-    """The last batch that the output has from a stage of this name, or from whoever wrote there; -1: none."""
+    """The last batch that the output has from a stage of this name, or from any other writer; -1: none."""
     match built.output:
         case FileSink(path=path):
             return last_named(spark, output_folder(path))

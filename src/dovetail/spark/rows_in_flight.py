@@ -1,5 +1,5 @@
-"""Which rows from before a change come to a join that begins afresh, where that depends on what the join
-before it has done with them.
+"""Which rows from before a change go to a join that begins afresh, where that depends on how the previous
+join has answered them.
 
 Law: a row that has had an answer does not get another one. Rows of an input have no numbers, so those of the
 old side are recognized by what the old join went by: their keys or operands, and their time. Rows that are

@@ -146,7 +146,7 @@ class Run:
 
     @property
     def waiting(self) -> str:
-        """Places outside that cannot be reached at the moment, in words."""
+        """External systems that cannot be reached at the moment, in words."""
         return self._attempts.waiting
 
     def _stream(self) -> None:

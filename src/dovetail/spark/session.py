@@ -1,4 +1,5 @@
-"""Law: every session of ours has the same settings for time zone and Arrow, whatever else the user sets."""
+"""Law: every session that Dovetail opens has the same settings for time zone and Arrow, whatever else the
+user sets."""
 
 from __future__ import annotations
 
@@ -74,8 +75,8 @@ and fewer cores are taken from the join."""
 _NO_PYTHON = "/no/python"
 """When a session registers its first Python source, Spark starts two processes of the driver's Python that
 import every installed package called `pyspark_...`, to find the data sources that they have. Inputs and
-outputs of ours are none of them. Spark skips this where the command does not exist, and uses the variable for
-nothing else in a JVM that Python has started."""
+outputs of Dovetail are not among them. Spark skips this if the command does not exist, and uses the variable
+for nothing else in a JVM that Python has started."""
 
 _PATH = f"{WORKERS_ENVIRONMENT}PYTHONPATH"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -196,7 +197,7 @@ def start_jvm(conf: SparkConf, log: Path | None) -> Any:
             raise RunError(
                 "Spark did not start",
                 where=str(log) if log is not None else None,
-                expected="a Java that runs, and the packages that its settings name within reach",
+                expected="a working Java, and access to the packages that the settings name",
                 hint="the end of that file says why" if log is not None else None,
             ) from error
         finally:
@@ -208,6 +209,6 @@ def start_jvm(conf: SparkConf, log: Path | None) -> Any:
 
 def _import_meanwhile() -> None:
     """What a run needs besides Spark. The JVM takes longer to start than this takes to import."""
-    with suppress(Exception):  # whoever needs it imports it again, and reports
+    with suppress(Exception):  # the code that needs it imports it again, and reports the error
         import dovetail.pql.compile
         import dovetail.spark.runner  # noqa: F401

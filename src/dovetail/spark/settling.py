@@ -148,7 +148,7 @@ def run_to_end(
     stages: Sequence[str], begin: Callable[[str], list[StreamingQuery]], attempts: Attempts
 ) -> None:
     """Let the queries of stages come to their end. A fault of the moment costs a restart, as in a run. A
-    place outside that is away is not waited for: the old query goes on and waits for it, and the change is
+    system that is unavailable is not waited for: the old query goes on and waits for it, and the change is
     refused."""
     running = {name: begin(name) for name in stages}
     for name in stages:

@@ -1,5 +1,5 @@
-"""The way of a slicer's rows around the JVM, where there is one: its columns are picked, renamed, or
-computed in a way that Arrow computes exactly as Spark does."""
+"""Whether a slicer's rows can bypass the JVM: if its columns are picked, renamed, or computed in a way that
+Arrow computes exactly as Spark does."""
 
 from __future__ import annotations
 

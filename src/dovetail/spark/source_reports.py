@@ -50,7 +50,7 @@ AGAIN_S, TRIES = 0.03, 5
 UNSURE_US = 3_000_000
 """A trigger that takes longer than this is work, whatever it will find."""
 JOIN_S = 10.0
-"""A call into a JVM that is ending may never return. A run does not wait for its last report."""
+"""A call into a JVM that is ending may never return. So a run does not wait for its last report."""
 REST_US = 5_000_000
 """How long after the idle timeout of a join its coordinator has certainly acted on it."""
 
@@ -266,7 +266,7 @@ class StageReporter:
 
 class SourceReports:
     """Reports for all stages of a run that write to a category, from a thread of its own: the thread that
-    watches a run may wait for a query to start, or for whoever looks at it."""
+    watches a run may wait for a query to start, or for the terminal."""
 
     def __init__(self, stages: Sequence[BuiltStage], home: str, application: str, queries: Queries) -> None:
         self._reporters = [

@@ -17,7 +17,7 @@ from dovetail.spark.checkpoints import Checkpoint
 
 
 def standing_of(checkpoint: Checkpoint, category: Category | None, slicer: Slicer) -> Standing | None:
-    """Whoever has read it; None: nothing was read. `category`: where the stage writes to, if that is in the
+    """The reader so far; None: nothing was read. `category`: where the stage writes to, if that is in the
     log."""
     standing = left_by_thread(category, slicer) if category is not None else None
     if standing is not None and last_done(checkpoint) < appended(category, slicer):

@@ -95,7 +95,7 @@ def rows_counted(built: BuiltStage) -> DataFrame | None:
 
 
 def rows_outside(built: BuiltStage, output: StepOutput) -> DataFrame | None:
-    """What the tasks of a join write to a place outside, one text each."""
+    """What the tasks of a join write to an external system, one text each."""
     joined = joined_rows(built)
     if joined is None or not _same(joined.schema, arrow_schema(built.rows.schema)):
         return None

@@ -29,10 +29,10 @@ debt), what made them late may come back: a partition that stalls for an hour in
 over before it stalls again. And a history in which not one row may be late is not halved: of a sparse stream,
 which has few rows in a half-life, one gap would leave none, and time would be at the front.
 
-A backlog of hours in one commit is one observation of perhaps millions of rows. In which order they came
-nobody knows, so it says nothing of lateness: an observation that leaps ahead is not remembered, and its front
-is its low end. If the rest of the backlog comes in commits that cover the same hours, it is on time, and once
-live rows come the time is theirs with the next observation.
+A backlog of hours in one commit is one observation of perhaps millions of rows. The order in which they came
+is not known, so it says nothing about lateness: an observation that leaps ahead is not remembered, and its
+front is its low end. If the rest of the backlog comes in commits that cover the same hours, it is on time.
+When live rows come, the next observation moves time to them.
 
     front     the median of the newest observation, or its low quantile if it leaps; it never goes back
     time      front + quantile of the history, but at most the newest row that has arrived;

@@ -173,7 +173,7 @@ def test_a_join_that_cannot_become_the_other_is_told(join: JoinConfig) -> None:
 
 def test_a_number_means_one_query(join: JoinConfig) -> None:
     start = after_steps(join, 1)
-    with pytest.raises(StateError, match="query 1 of join view was another one"):
+    with pytest.raises(StateError, match="query 1 of join view had another meaning"):
         JoinDriver(replace(join, join_kind=IntervalJoin(NEW))).plan(start, until=(9, 9))
     remember(join)
     assert config_at(became(join), 1).join_kind == join.join_kind

@@ -38,7 +38,7 @@ def test_a_source_is_shown_as_it_was_read(origin: str) -> None:
 @pytest.mark.parametrize(
     ("origin", "words"),
     [
-        ('DELTA("folder", start = "yesterday")', "`yesterday` is no place to start"),
+        ('DELTA("folder", start = "yesterday")', "`yesterday` is not a place to start"),
         ('DELTA("folder", on_change = "ignore")', "unknown on_change `ignore`"),
         ("DELTA", "DELTA needs its path"),
         ('ICEBERG("clicks", uri = "sqlite:///c.db")', "`clicks` names no namespace"),

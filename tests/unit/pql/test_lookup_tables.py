@@ -120,7 +120,10 @@ def test_a_mistake_is_named(query: str, words: str) -> None:
 def test_a_versioned_table_needs_a_time_of_the_stream() -> None:
     for query, words in (
         ("SELECT s.x FROM s JOIN u ON s.k = u.k", "the join does not say as of when"),
-        ("SELECT s.x FROM s JOIN u FOR SYSTEM_TIME AS OF u.since ON s.k = u.k", "is no time of the stream"),
+        (
+            "SELECT s.x FROM s JOIN u FOR SYSTEM_TIME AS OF u.since ON s.k = u.k",
+            "is not a time of the stream",
+        ),
         ("SELECT s.x FROM s JOIN u FOR SYSTEM_TIME AS OF s.k ON s.k = u.k", "s.k is BIGINT"),
     ):
         found = [error.what for error in check(text(query, VERSIONED)).errors]

@@ -31,7 +31,7 @@ def test_a_file_may_hold_only_what_was_measured() -> None:
 @pytest.mark.parametrize(
     ("change", "kind", "says"),
     [
-        ({"format": "other"}, InputError, "no file of costs"),
+        ({"format": "other"}, InputError, "not a file of costs"),
         ({"version": 2}, UnknownVersion, "version 2"),
         ({"hops_ns": 1}, InputError, "no cost 'hops_ns'"),
         ({"hop_ns": -1}, InputError, "hop_ns"),

@@ -221,7 +221,7 @@ def test_commits_that_something_has_removed_are_missed(folder: Folder) -> None:
     (folder.root / "home" / folder.slicer.path).write_bytes(checkpoint)
     slicer = folder.slice()
     assert isinstance(slicer.error, StateError)
-    assert "which say what input files were read" in str(slicer.error)
+    assert "which name the input files read" in str(slicer.error)
     assert len(folder.ids()) < 6
 
 

@@ -122,7 +122,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"left": {"k": "bogus"}}, "schema cannot be read"),
     ({"left": 7}, "schema cannot be read"),
     ({"time": "bogus"}, "no time column bogus"),
-    ({"left": {"k": "float64"}, "time": "k"}, "which is no time"),
+    ({"left": {"k": "float64"}, "time": "k"}, "which is not a time"),
     ({"access": "bogus"}, "no access 'bogus'"),
     ({"hold_rows_per_s": -1.0, "order": "outer"}, "cannot be held"),
     ({"hold_rows_per_s": float("nan"), "order": "outer"}, "cannot be held"),

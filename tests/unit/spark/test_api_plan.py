@@ -167,8 +167,8 @@ def test_two_columns_of_one_name_are_refused() -> None:
             {"before": "1 second", "after": "1 second", "within": dovetail.Session("1 second")},
             "before= and after= are given",
         ),
-        ({"within": "tumbling 10 seconds"}, "within='tumbling 10 seconds' is no window"),
-        ({"within": dovetail.Tumbling}, "is no window"),
+        ({"within": "tumbling 10 seconds"}, "within='tumbling 10 seconds' is not a window"),
+        ({"within": dovetail.Tumbling}, "is not a window"),
         (
             {"within": dovetail.Session("2 days")},
             "the session's gap of 2 days is longer than `max_session`",

@@ -1,5 +1,5 @@
-"""Functions of the query that are not what they were. What calls them is a change of its own, in the stage
-that does: a function is called by what it is, so another one has another name there."""
+"""Functions of the query that have changed. Their calls are changes of their own, in the stages that make
+them: a function is called by a name with its digest, so a changed one has another name there."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def refused_folder(between: Between, stage: Stage, part: str) -> bool:
         part,
         "refused",
         f"{sink.place} were written by another application, or from another home",
-        flight="rows would vanish: the list of files in the folder counts the batches of whoever wrote there",
+        flight="rows would vanish: the list of files in the folder counts the batches of the earlier writer",
         instead=HINT,
         place=between.place_of(view_of(stage)),
     )

@@ -22,7 +22,7 @@ _NAMES = {
     "confirmed_by": "confirmed_by",
 }
 _NEW_DEFAULT = ("history_us", 3_600_000_000, HISTORY_US)
-"""Nobody has changed anything if a release keeps more than the one before."""
+"""If a new release keeps more by default, that is no change of the query."""
 
 
 def tuning(between: Between, old: Stage, new: Stage) -> Stage:

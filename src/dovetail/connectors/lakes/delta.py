@@ -108,7 +108,7 @@ class DeltaLake:
         return version - 1 if version else None
 
     def _require_no_deletion_vectors(self, version: int) -> None:
-        """The library lists a file without the rows of it that are deleted. Whoever takes all that is there
+        """The library lists a file without the rows of it that are deleted. A reader of the whole table
         looks for that in every version's own file."""
         for one in range(version + 1):
             if any(action["add"].get("deletionVector") for action in self._actions(one) if "add" in action):

@@ -149,7 +149,7 @@ class DuckdbSink:
         text = " ".join(str(error).split())[:300]
         if any(sign in text for sign in LOCKED):
             return Unreachable(
-                "another process has the database open", where=self.path, expected="nobody, for a moment"
+                "another process has the database open", where=self.path, expected="no other process"
             )
         return PlaceError(f"DuckDB refuses: {text}", where=self.place)
 

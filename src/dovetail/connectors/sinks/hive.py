@@ -8,9 +8,9 @@
             _dovetail/writers/<writer>.json      the last batch, and what of it is still to be moved
             _dovetail/staged/<writer>/day=2026-11-17/5f0c..-0.parquet
 
-Law: from the moment the document is replaced, the batch counts. Whoever comes next, whether with the same
-batch, the next one or a new run, first finishes the moves that it names. A move that was made is not made
-again, and a file has a name that is used once. So a crash anywhere loses nothing and doubles nothing.
+Law: from the moment the document is replaced, the batch counts. The next writer, whether with the same batch,
+the next one or in a new run, first finishes the moves that it names. A move that was made is not made again,
+and a file has a name that is used once. So a crash anywhere loses nothing and duplicates nothing.
 
 Why the document says when it is done: people drop old partitions. Files that were moved long ago may be gone
 by right, and a partition that was dropped must not come back.
@@ -65,10 +65,10 @@ class HiveKind:
         Option(
             "uri",
             "text",
-            "The metastore: `thrift://host:9083`; several with commas, of which one must answer.",
+            "The metastore: `thrift://host:9083`. Of several, separated by commas, one must answer.",
             required=True,
         ),
-        Option("path", "text", "The folder of a new table; else the metastore finds one."),
+        Option("path", "text", "The folder of a new table. Default: the metastore decides."),
         PARTITIONED,
         EVERY,
     )

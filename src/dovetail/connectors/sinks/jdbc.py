@@ -1,4 +1,4 @@
-"""`STORAGE JDBC`: a database by the address that people have of it.
+"""`STORAGE JDBC`: a database by its JDBC address.
 
 To write every row once, a sink has to know the transactions and the bulk load of its database. So the address
 is translated, and Java's driver is not used: `jdbc:postgresql://` is `STORAGE POSTGRES`. Other databases are
@@ -35,7 +35,7 @@ class JdbcKind:
             "url", "text", "The database: `jdbc:postgresql://host:5432/database`.", required=True, secret=True
         ),
         TABLE,
-        Option("user", "text", "Who writes."),
+        Option("user", "text", "Name of the user."),
         Option("password", "secret", "The user's password.", secret=True),
         KEY,
         NEWEST,

@@ -6,7 +6,7 @@
 The number of the batch is the offset of a consumer group that nobody consumes with: Kafka commits offsets in
 the transaction of the records, keeps them, and compacts them by itself. So there is no topic beside the
 topic, and no record to look for. Before anything is written the driver takes over the name of the transaction
-from whoever had it: that ends what a process that died had begun, one way or the other, and only then is the
+from the last writer: that ends what a process that died had begun, one way or the other, and only then is the
 number read. What was committed is not written again, and what was not is gone.
 
 A broker says that a transaction is committed before all partitions know. So a batch counts here when its
@@ -72,13 +72,11 @@ class KafkaKind:
     one_machine: bool = False
     options: tuple[Option, ...] = (
         Option("topic", "text", "The topic that the rows go to.", required=True),
-        Option(
-            "brokers", "text", "Where brokers are found: `host:port`, several with commas.", required=True
-        ),
+        Option("brokers", "text", "Brokers: `host:port`, several with commas.", required=True),
         Option("format", "choice", "How values are written.", default="json", choices=FORMATS),
         Option("key", "columns", "The column that is the key of a record. It is in the value, too."),
         Option(
-            "delivery", "choice", "In transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
+            "delivery", "choice", "With transactions, or without.", default=DELIVERIES[0], choices=DELIVERIES
         ),
         *OPTIONS,
         *client_options(WRITING),
@@ -287,7 +285,7 @@ class KafkaSink:
             self._transact(batch, written)
 
     def begin(self) -> None:
-        """A producer of ours. Whoever wrote under this name before is shut out from here on."""
+        """A producer of this process. From now on brokers refuse any earlier one with this name."""
         if self.producer is not None:
             return
         self._beat()
@@ -323,7 +321,7 @@ class KafkaSink:
         return int(found.offset) - 1 if found.offset >= 0 else -1
 
     def _answers(self, place: Any) -> bool:
-        """Brokers answer somebody who does not care for transactions."""
+        """Brokers answer a consumer that ignores transactions."""
         self._beat()
         client = kafka()
         settings = {"group_id": self.name, "enable_auto_commit": False}
@@ -335,7 +333,7 @@ class KafkaSink:
 
     def _hanging(self) -> DovetailError:
         return Unreachable(
-            "waiting for brokers: a transaction of this table is over, and not all partitions know",
+            "waiting for brokers: a transaction of this table has ended, but not all partitions know it yet",
             where=self.place,
             hint="if this does not pass, brokers have lost its end: `kafka-transactions.sh find-hanging` "
             "shows it, and after `abort` the batch is written again",

@@ -69,7 +69,7 @@ _WIDER = {
 CONNECTION = Option(
     "connection",
     "text",
-    "Where the server is, as libpq reads it: `postgresql://user:password@host:5432/database`.",
+    "Address of the server, as for libpq: `postgresql://user:password@host:5432/database`.",
     required=True,
     secret=True,
 )

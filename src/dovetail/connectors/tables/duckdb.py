@@ -73,6 +73,6 @@ class DuckdbTable:
             text = " ".join(str(error).split())[:300]
             if any(sign in text for sign in LOCKED):
                 raise Unreachable(
-                    "another process has the database open", where=self.path, expected="nobody, for a moment"
+                    "another process has the database open", where=self.path, expected="no other process"
                 ) from None
             raise InputError(f"DuckDB refuses: {text}", where=self.place) from None

@@ -1,4 +1,4 @@
-"""Work that threads share: a list of tasks, each taken once by whoever is free.
+"""Work that threads share: a list of tasks, each taken once by a thread that is free.
 
 A task is two stretches, `left[r0:r1]` and `right[s0:s1]`, whose rows may match. A *cursor* is where a thread
 is in its task, so that one that has filled its chunk of pairs can go on later.

@@ -1,4 +1,4 @@
-"""Which keys lose rows to a cap, and how many. Only the keys that lose the most are kept.
+"""Which keys lose rows to a cap, and how many rows. Only the keys that lose the most are kept.
 
 Law: the count of a key is never above the true one. Totals are plain counters by name; these are named
 `capped:<side>:<key>`, with the key as people write it, because its rows may leave the log.

@@ -86,7 +86,7 @@ def row_numbers(category: Category) -> tuple[int, int]:
 
 
 def similar_keys(category: Category, names: Sequence[str], key: Key, count: int) -> list[tuple[Any, ...]]:
-    """Keys of the newest rows, those first that look most like this one."""
+    """Keys of the newest rows, the most similar ones first."""
     wanted = tuple(value[0].as_py() for value in key)
     seen: dict[tuple[Any, ...], None] = {}
     for segment in _newest_segments(category):
@@ -144,7 +144,7 @@ def _unlike(found: tuple[Any, ...], wanted: tuple[Any, ...]) -> tuple[float, ...
 
 
 def _distance(found: Any, wanted: Any) -> float:
-    """For numbers and times their difference, for other values how different they are in writing."""
+    """For numbers and times their difference, for other values how different their texts are."""
     try:
         between = abs(found - wanted)
         return float(between.total_seconds() if hasattr(between, "total_seconds") else between)

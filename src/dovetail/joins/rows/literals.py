@@ -1,4 +1,4 @@
-"""What people type, as values of a column's type."""
+"""Text that users type, as values of a column's type."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def _least(*values: Any, name: str) -> Any:
 
 
 def _case(*values: Any) -> Any:
-    """Condition and value by turns, then the value else."""
+    """Alternately a condition and a value, then the value of ELSE."""
     result = values[-1]
     for at in range(len(values) - 3, -1, -2):
         chosen = pc.fill_null(values[at], False)

@@ -3,10 +3,10 @@
     retain.lock/00000000000000000007         claimed
     retain.lock/00000000000000000007.over    and given back; the next one is 8
 
-Law: of the claims in a folder the newest alone counts, and one process has made it. Who wants the lock looks
-for the newest claim. If that is over, or so old that its process must be dead, it creates the next one, which
-of several processes one can. It then looks again: one that was asleep for long between its two looks may have
-created a claim that others have passed, and sees a newer one. The newest is never deleted, so numbers grow.
+Law: of the claims in a folder only the newest counts, and one process has made it. A process that wants the
+lock looks for the newest claim. If that is over, or so old that its process must be dead, it creates the next
+one; of several processes only one can. It then looks again: if it was asleep for long between its two looks,
+others may have gone past its claim, and it sees a newer one. The newest is never deleted, so numbers grow.
 
 A holder that falls asleep does no harm. By its own clock it knows that it has held the lock for `HOLD_S`,
 long before others take it for dead (`EXPIRES_S`, by the store's times, which may differ from ours by
@@ -30,8 +30,8 @@ from dovetail.log.homes.filesystem import Entry
 HOLD_S = 1200.0
 EXPIRES_S = 3600.0
 LOOKS, LOOK_S = 10, 1.0
-"""How often somebody who waits looks again. A claim that is held for longer is not waited for: its holder may
-be dead, and nothing that takes this lock has to be done now."""
+"""How often a waiting process looks again. Nobody waits for a claim that is held for longer: its holder may
+be dead, and nothing that takes this lock is urgent."""
 _OVER = ".over"
 
 

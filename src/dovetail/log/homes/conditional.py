@@ -4,9 +4,9 @@ Law: of any number of writers that create one object, one succeeds and the other
 however long each was asleep. This is what fences off a driver that slept past its lease: the lease says who
 should write, the store decides who has written.
 
-pyarrow has no such PUT. botocore does, and is an extra of this package (`s3`), for a home on S3 needs it only
-here. Whether the store honours the condition is not known from its name, so it is tried once per process: an
-old server ignores a header that it does not know, and would overwrite.
+pyarrow has no such PUT. botocore does, and is an extra of this package (`s3`), because only this file needs
+it. A store's name does not tell whether it honours the condition, so that is tried once per process: an old
+server ignores a header that it does not know, and would overwrite.
 """
 
 from __future__ import annotations

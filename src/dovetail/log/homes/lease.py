@@ -1,10 +1,10 @@
-"""Law: whoever holds a lease is the only one, as long as files are seen by others within seconds.
+"""Law: a lease has one holder at a time, as long as files become visible to others within seconds.
 
 A home on an object store has no locks. There a holder writes a small document with its name, and writes it
-again every few seconds. Nobody's clock is compared with another's: whoever wants the lease watches the
-document, and takes it when it has not changed for `expires_s` of its own clock. After taking it, it waits a
-moment and looks whether somebody else wrote at the same time: the last writer has it. A holder that finds
-another's name, or cannot renew in time, no longer holds the lease and must stop (`check`).
+again every few seconds. No two clocks are compared: a process that wants the lease watches the document, and
+takes it when it has not changed for `expires_s` of its own clock. After taking it, the process waits a moment
+and looks whether somebody else wrote at the same time: the last writer has it. A holder that finds another's
+name, or cannot renew in time, no longer holds the lease and must stop (`check`).
 
 Why a holder that slept does no harm. While it holds the lease, its store asks `check` before it creates a
 file. If the holder's clock says that others may have taken the lease, `check` looks at the document first,
@@ -69,7 +69,7 @@ class Lease:
         """Hold the lease, or raise: at once if its holder renews it, else when it is dead."""
         self._wait_until_free()
         # Write, wait, look, in this order. Two who find the lease free at once both write, and the store
-        # keeps the later document. Whoever looks after both have written sees it, so at most one finds its
+        # keeps the later document. Both look after both have written, and see it, so at most one finds its
         # own name. To look first and write then would let both through.
         self._write()
         self.pause(self.terms.settle_s)
@@ -116,8 +116,8 @@ class Lease:
             self.renew()
 
     def renew(self) -> None:
-        """Renew the lease, if it is still ours. Trouble with the store is borne while it can still be ours:
-        two renewals before others may take it, so that this process stops before they start."""
+        """Renew the lease, if it is still ours. Errors of the store are tolerated while it can still be ours:
+        until two renewals before others may take it, so that this process stops before they start."""
         with self._writing:
             try:
                 if taken := self._found_owner() != self.owner:
@@ -136,7 +136,7 @@ class Lease:
 
     def holder(self) -> tuple[str, int] | None:
         """Who holds the lease and how often it was renewed; None if nobody does. A document that does not
-        read is nobody's that is alive, but is watched like any other."""
+        read has no living holder, but is watched like any other."""
         try:
             data = self.store.read(self.path)
         except FileNotFoundError:

@@ -12,8 +12,8 @@ order they were given (the journals of ext4 and XFS): whatever they sync afterwa
 Nobody looks for segments before their commit names them. So threads sync one while the next is made
 (`writing`), and their folder is synced once, after the last of them and before the commit.
 
-What is replaced every second and only shows how something goes (`durable=False`) is not synced: others see it
-whole, and after a loss of power nobody misses it.
+Files that are replaced every second and only show progress (`durable=False`) are not synced: others see them
+whole, and after a loss of power they are not needed.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class LocalStore:
         final = self._path(path)
         with self._temporary(path, lambda file: file.write(data)) as temporary:
             try:
-                # Not `rename`: that would replace the commit of whoever was faster. `link` decides in one
+                # Not `rename`: that would replace the commit of a faster writer. `link` decides in one
                 # step of the filesystem, for all processes and on NFS too.
                 os.link(temporary, final)
             except FileExistsError:
@@ -177,7 +177,7 @@ class LocalStore:
 
     @contextlib.contextmanager
     def guarded(self, check: Callable[[], None]) -> Iterator[None]:
-        """Nothing to guard: whoever runs an application here holds a lock, which goes with the process."""
+        """Nothing to guard: a run holds a lock here, which goes with its process."""
         yield
 
     def delete(self, path: str) -> None:
@@ -218,7 +218,7 @@ class LocalStore:
         temporary = os.path.join(os.path.dirname(self._path(path)), TEMPORARY + uuid.uuid4().hex)
         file_crash_point(path, "begun")
         with self._trouble("write", path, missing=True):
-            file = open(temporary, "xb")  # noqa: SIM115  (whoever syncs it closes it)
+            file = open(temporary, "xb")  # noqa: SIM115  (it is closed when it is synced)
             try:
                 fill(file)
                 file.flush()

@@ -32,7 +32,7 @@ REJECTED_AT_ONCE = 100_000
 
 @dataclass(frozen=True)
 class Appended:
-    """What became of a file; `commit` is None if it had no rows at all."""
+    """The outcome for a file; `commit` is None if it had no rows at all."""
 
     commit: Commit | None
     rows: int

@@ -1,4 +1,4 @@
-"""Which files a person means, and what format each has."""
+"""Which files the given paths stand for, and what format each has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, parsed in bulk; a line that does not parse is kept aside.
+"""JSON lines: one object per line, parsed in bulk; a line that does not parse is kept aside.
 
 Laws. A field that is absent is null. A field that the category does not have is another schema, and an error.
 The types of a new category come from all lines: whole numbers are int64 unless one has a fraction, and texts
@@ -99,7 +99,7 @@ class JsonSource:
         return InputError(
             "the file has no line that is a JSON object",
             where=self._file.path,
-            expected='one object a line, such as {"id": 1, "eventtime": "2026-01-31T12:00:00Z"}',
+            expected='one object per line, such as {"id": 1, "eventtime": "2026-01-31T12:00:00Z"}',
             hint="a JSON array is turned into lines by: jq -c '.[]' FILE",
         )
 
@@ -159,7 +159,7 @@ def _parse(data: bytes, explicit: pa.Schema) -> pa.Table:
     )
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if table.num_rows != lines and table.num_rows != len(_lines(data)):
-        raise pa.ArrowInvalid("not one object a line")
+        raise pa.ArrowInvalid("not one object per line")
     if all(column.null_count for column in table.columns) and _NULL_LINE.search(data):
         raise pa.ArrowInvalid("the line is null, and not an object")
     return table

@@ -52,7 +52,9 @@ def as_table(rows: Rows) -> pa.Table:
             return pa.table({name: [row.get(name) for row in rows] for name in names})
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
-            f"the rows are no table: {error}", where=WHERE, expected="columns of one type and one length each"
+            f"the rows are not a table: {error}",
+            where=WHERE,
+            expected="columns of one type and one length each",
         ) from error
     raise InputError(
         f"rows cannot be a {type(rows).__name__}",

@@ -1,4 +1,4 @@
-"""What a file offers to whoever appends it: its schema, and its rows in the category's schema."""
+"""What appending needs from a file: its schema, and its rows in the category's schema."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a kind of join says about itself, and what holds where it says nothing.
 
-A kind overrides what is different for it. Whoever plans, paces, draws or changes a join asks here, and so
+A kind overrides what is different for it. Code that plans, paces, draws or changes a join asks here, and so
 need not know which kinds there are.
 """
 

@@ -75,7 +75,7 @@ def asked(
         )
     if not isinstance(within, Tumbling | Hopping | Session):
         raise PlanError(
-            f"within={within!r} is no window",
+            f"within={within!r} is not a window",
             where="dovetail.join",
             expected=EXPECTED,
         )

@@ -264,11 +264,14 @@ OPTIONS: tuple[Option, ...] = (
     _whole(
         "left_cap",
         None,
-        "The most left rows held per key. Beyond it the oldest is resolved at once.",
+        "The most left rows held per key. Beyond the cap the oldest row is closed at once.",
         joins=BOUNDED,
     ),
     _whole(
-        "right_cap", None, "The most right rows held per key. Beyond it the oldest is evicted.", joins=BOUNDED
+        "right_cap",
+        None,
+        "The most right rows held per key. Beyond the cap the oldest row is evicted.",
+        joins=BOUNDED,
     ),
     _choice(
         "hot_keys",
@@ -311,8 +314,8 @@ OPTIONS: tuple[Option, ...] = (
     _interval(
         "early",
         None,
-        "Look at windows that are still open each time that stream time has passed a multiple of this, and "
-        "return what they have so far. Default: only windows that have closed come out.",
+        "Also return what open windows have so far, each time stream time passes a multiple of this. "
+        "Default: only closed windows come out.",
         joins=AGGREGATES,
     ),
     _whole("max_step_rows", MAX_STEP_ROWS, "About how many rows of both streams one step of the join reads."),

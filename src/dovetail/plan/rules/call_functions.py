@@ -1,6 +1,6 @@
 """Calls of the query's own functions: as many arguments as there are parameters, in their types.
 
-    check_functions    before types are known: counts, and no function of ours as an aggregate
+    check_functions    before types are known: counts, and no such function as an aggregate
     cast_arguments     after: an argument of another type is cast, if its values can mean the same
 
 What a call returns is noted at the call (`RETURNS`), so that `type_of` finds it wherever the call is moved.
@@ -50,7 +50,7 @@ def _refused(program: Program, call: exp.Anonymous, function: PythonFunction) ->
             expected=function.signature,
         )
     if isinstance(call.parent, exp.Window | exp.Filter):
-        return program.error(f"`{function.name}` is no aggregate", call, expected=function.signature)
+        return program.error(f"`{function.name}` is not an aggregate", call, expected=function.signature)
     if len(given) == wanted:
         return None
     has = {0: "none", 1: "one"}.get(len(given), str(len(given)))

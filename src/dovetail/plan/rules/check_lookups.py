@@ -47,7 +47,7 @@ def _join(program: Program, statement: CreateView | CreateTable, number: int, jo
     if not is_lookup(program, join):
         if when is not None:
             raise program.plan_error(
-                f"`{join.this.name}` is no lookup table, so it has no versions",
+                f"`{join.this.name}` is not a lookup table, so it has no versions",
                 when,
                 expected="a table of CREATE LOOKUP TABLE, with valid_from",
                 hint="two streams are joined by bounds on their times, or WITHIN a window",

@@ -109,7 +109,7 @@ class _Looking:
     def _stream_time(self, time: exp.Expr) -> exp.Expr:
         if side_of(time, self.left, self.right) != "left":
             raise self.program.plan_error(
-                f"{as_written(time)} is no time of the stream",
+                f"{as_written(time)} is not a time of the stream",
                 time,
                 expected="FOR SYSTEM_TIME AS OF a time of the rows that are looked up",
             )

@@ -1,1 +1,1 @@
-"""Who may do what: people, groups, roles and tokens, and what their queries may reach."""
+"""Access control: users, groups, roles and tokens, and what their queries may reach."""

@@ -1,5 +1,5 @@
-"""Every change that somebody makes or tries to make, as rows of the category `service.audit`: who, how they
-came in, from where, what, and whether it was done. Kept for a year. Rows for the log are no changes."""
+"""Every change that somebody makes or attempts, as rows of the category `service.audit`: who, how they logged
+in, from where, what, and whether it was done. Kept for a year. Appending rows to the log does not count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = own_schema("by", "way", "address", "deed", "application", "outcome")
 
 @dataclass(frozen=True)
 class Deed:
-    """`outcome`: done, or what was said instead."""
+    """`outcome`: `done`, or the error."""
 
     by: str
     way: str

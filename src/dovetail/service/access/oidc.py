@@ -1,8 +1,8 @@
-"""Log in by an identity provider (OpenID Connect): the code flow with PKCE, state and nonce.
+"""Log in through an identity provider (OpenID Connect): the code flow with PKCE, state and nonce.
 
-The setting is a document in the home, `service/oidc.json`. The client's secret is not in it, only its name:
-it is read as `SECRET("name")` is in a query. A name that the provider tells lets in a user who was made for
-it (`dovetail user add NAME --oidc`), or somebody whose groups were granted something; never a user with a
+The setting is a document in the home, `service/oidc.json`. It has the name of the client's secret, not the
+secret: that is read like `SECRET("name")` in a query. The provider can log in a user who was added for it
+(`dovetail user add NAME --oidc`), or somebody whose groups were granted something; never a user who has a
 password here.
 """
 
@@ -89,7 +89,7 @@ def write_provider(home: str, provider: Provider | None) -> None:
 
 
 def begin(provider: Provider, back: str) -> Journey:
-    """`back`: the address of ours that the provider sends people back to."""
+    """`back`: the address of this service that the provider sends people back to."""
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
     asked = {
@@ -131,7 +131,7 @@ def finish(
 
 
 def let_in(access: Access, name: str, groups: tuple[str, ...]) -> None:
-    """Raise if this name must not come in by a provider."""
+    """Raise if this user must not log in through a provider."""
     user = access.user(name)
     if user is not None and not (user.oidc and user.active):
         raise Refused(f"{name} does not log in by the identity provider", expected="a password, if active")
@@ -176,7 +176,7 @@ def _described(provider: Provider) -> dict[str, Any]:
 
 def _fetched(address: str, body: bytes | None = None) -> dict[str, Any]:
     if not address.startswith(("https://", "http://")):
-        raise Refused("the identity provider names a place that is no web address", where=address[:200])
+        raise Refused("the identity provider names a place that is not a web address", where=address[:200])
     request = urllib.request.Request(address, body, {"Accept": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # nosec B310

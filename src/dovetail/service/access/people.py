@@ -4,7 +4,7 @@ revision, none ever changed.
     service/access/00000003.json    users with hashed passwords, grants, reaches
 
 Law: the newest revision counts, and a revision is made only if its number is free. Of two admins who change
-it at once the second gets an error. A home without users belongs to whoever can open the daemon's link.
+it at once the second gets an error. Without users, anybody who can open the daemon's link is its admin.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KIND, VERSION = "dovetail.access", 1
 FOLDER = "service/access"
 KEPT = 50
 LOCAL = "admin"
-"""Whoever has come in by the daemon's link, and so has the home itself."""
+"""Somebody who logged in with the daemon's link, and so can read the home itself."""
 RESERVED = (LOCAL, "service", "everybody")
 _NAME = re.compile(r"(\d{8})\.json")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,99}")
@@ -77,7 +77,7 @@ class Access:
         return next((user for user in self.users if user.name == name), None)
 
     def names_of(self, name: str, more_groups: Iterable[str] = ()) -> frozenset[str]:
-        """A user's name and `@groups`: what grants and reaches may name. Empty: a user who was put out."""
+        """A user's name and `@groups`: what grants and reaches may name. Empty for a blocked user."""
         user = self.user(name)
         if user is not None and not user.active:
             return frozenset()
@@ -261,7 +261,7 @@ def _grant(body: Any) -> Grant:
     fields = said.fields(body, Grant.__dataclass_fields__)
     found = Grant(*(said.text(fields[name]) for name in ("who", "application", "role")))
     if found.role not in (*ROLES, FUNCTIONS):
-        raise ValueError(f"{found.role!r} is no role")
+        raise ValueError(f"{found.role!r} is not a role")
     return found
 
 

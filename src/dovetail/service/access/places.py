@@ -72,6 +72,6 @@ def pattern_of(text: str) -> str:
     if found and kind.isidentifier() and name:
         return text
     raise InputError(
-        f"{text[:200]!r} is no place",
+        f"{text[:200]!r} is not a place",
         expected="log:NAME, an absolute path, s3://..., kafka:..., secret:NAME, or *",
     )

@@ -1,4 +1,4 @@
-"""Nothing in a query reaches further than its owner may: inputs, sinks, secrets and functions.
+"""Checks that nothing in a query reaches further than its owner may: inputs, sinks, secrets, functions.
 
 Law: a query is looked at as it was parsed, before any of its sources is opened. What this module does not
 know (a new kind of source) is within no reach but `*`. Where there are users, no query reads or writes the

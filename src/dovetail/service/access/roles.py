@@ -5,8 +5,8 @@
     deployer   deploys, starts, changes and stops it
     admin      deletes and restores it, and gives it to somebody else
 
-Each role includes those before it. `functions` stands apart: a function is arbitrary code, so whoever owns an
-application needs this role to land a query that has one, whatever else they may do.
+Each role includes those before it. `functions` is separate: a function is arbitrary code, so the owner of an
+application needs this role to deploy a query that has one, whatever else they may do.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ EVERYTHING = "*"
 
 
 class Refused(DovetailError):
-    """Whoever asks may not do this."""
+    """The caller may not do this."""
 
     condition = "NOT_ALLOWED"
 
 
 class NotKnown(DovetailError):
-    """Nobody has said who asks."""
+    """The caller is not known."""
 
     condition = "NOT_LOGGED_IN"
 
 
 class TooMany(DovetailError):
-    """Somebody tries passwords faster than people do."""
+    """Too many wrong passwords."""
 
     condition = "TOO_MANY_TRIES"
 

@@ -1,7 +1,7 @@
 """Tokens for programs: hashed, with a role, a scope and an end. Documents in the home, `service/tokens/`.
 
-Law: a token opens no more than its role, in no application outside its scope; and one that belongs to a user
-no more than that user may at this moment.
+Law: a token allows no more than its role, and nothing outside its scope. If it belongs to a user, it allows
+no more than that user's current rights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PATTERN = re.compile(r"[A-Za-z0-9_*]{1,100}")
 
 @dataclass(frozen=True)
 class Token:
-    """`scope`: patterns of application names. `user`: whose it is; None: of whoever has the home."""
+    """`scope`: patterns of application names. `user`: its owner; None: it belongs to the home itself."""
 
     id: str
     name: str
@@ -102,7 +102,7 @@ def _token(body: dict[str, Any]) -> Token:
     fields = said.fields(body, Token.__dataclass_fields__)
     texts = {name: said.text(fields[name]) for name in ("id", "name", "role", "hash")}
     if texts["role"] not in ROLES:
-        raise ValueError(f"{texts['role']!r} is no role")
+        raise ValueError(f"{texts['role']!r} is not a role")
     scope = tuple(said.text(one) for one in said.items(fields["scope"]))
     user = None if fields["user"] is None else said.text(fields["user"])
     ends_us = said.time_us(fields["ends_us"])

@@ -1,1 +1,1 @@
-"""When people are to be woken: what rings, for how long it must hold, and whom it reaches."""
+"""Alarms: their conditions, how long a condition must hold, and who is notified."""

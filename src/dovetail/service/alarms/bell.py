@@ -1,4 +1,4 @@
-"""Looks at all applications, lets alarms ring, and sends what is news. One bell per daemon."""
+"""Looks at all applications, rings alarms, and sends what has changed. One bell per daemon."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dovetail.service.keeping.events import Event, record
 KIND, VERSION = "dovetail.ringing", 1
 PATH = "service/ringing.json"
 UNSENT = 100
-"""News that wait for a target that cannot be reached; the oldest go first."""
+"""Messages kept for a target that cannot be reached; the oldest are dropped first."""
 
 
 class Bell:
-    """What holds is kept in the home, so that a daemon that starts again does not wake people twice."""
+    """Ringing alarms are kept in the home, so that a restarted daemon does not wake people twice."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ def _write(home: str, held: dict[Key, Held]) -> None:
 
 
 def _read(home: str) -> dict[Key, Held]:
-    """A file that cannot be read costs a second ring, no more."""
+    """If the file cannot be read, an alarm may ring a second time, nothing worse."""
     try:
         data = open_store(home).read(PATH)
         body = document.decode(data, KIND, VERSION, where=PATH, remedy="delete the file")

@@ -48,8 +48,8 @@ def _not_up(look: Look) -> str | None:
 
 
 def _behind(look: Look) -> str | None:
-    """A stream that is behind alone is pacing, or waits for the other: that is no lack of power. What the
-    scaler is mending wakes nobody."""
+    """If only one stream is behind, it is paced or waits for the other: that is no lack of tasks. Nobody is
+    woken while the scaler is fixing it."""
     if look.mending:
         return None
     for join in look.joins:

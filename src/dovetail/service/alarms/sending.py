@@ -1,4 +1,4 @@
-"""Alarms on their way to people: a webhook, a chat that takes Slack's JSON, Alertmanager, or e-mail."""
+"""Sends alarms: to a webhook, a chat that accepts Slack's JSON, Alertmanager, or by e-mail."""
 
 from __future__ import annotations
 

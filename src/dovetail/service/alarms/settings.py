@@ -1,4 +1,4 @@
-"""Whom alarms reach, and which are muted: one document in the home, `service/alarms.json`."""
+"""Where alarms are sent, and which are muted: one document in the home, `service/alarms.json`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def read_settings(home: str) -> AlarmSettings:
             tuple(_change(one) for one in said.items(fields["changes"])),
         )
     except (ValueError, SettingError) as error:
-        raise CorruptFile(f"the file is no setting of alarms: {error}", where=where, hint=_REMEDY) from error
+        raise CorruptFile(
+            f"the file is not a setting of alarms: {error}", where=where, hint=_REMEDY
+        ) from error
 
 
 def add_target(home: str, channel: str, address: str) -> None:
@@ -154,5 +156,5 @@ def _change(body: Any) -> Change:
     after_us = None if fields["after_us"] is None else said.whole(fields["after_us"])
     severity = None if fields["severity"] is None else said.text(fields["severity"])
     if severity not in (None, *get_args(Severity)):
-        raise ValueError(f"{severity!r} is no severity")
+        raise ValueError(f"{severity!r} is not a severity")
     return Change(said.text(fields["application"]), said.text(fields["name"]), after_us, severity)  # type: ignore[arg-type]

@@ -34,14 +34,14 @@ def advise(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="With --apply: do not ask.")] = False,
     available_now: Annotated[
-        bool, typer.Option("--available-now", help="Process the input that is there, then stop.")
+        bool, typer.Option("--available-now", help="Process the available input, then stop.")
     ] = False,
     home: Home = None,
     master: Annotated[str | None, typer.Option(help="Where Spark runs.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what would improve an application, with what it gains and costs. --apply writes it into the
-    query, shows which rows would differ, asks, and runs the changed query as the next version."""
+    """Show advice for an application, with gains and costs. --apply writes it into the query, shows which
+    rows would differ, asks, and runs the changed query as the next version."""
     place = home_at(home)
     found = numbered_advice(place, application)
     if not apply:
@@ -53,7 +53,7 @@ def advise(
             f"there is no {'advice' if only is None else f'advice {only}'} for {application}",
             where=place,
             expected=f"one of {', '.join(str(one.number) for one in found)}" if found else "some advice",
-            hint=f"`dovetail advise {application}` lists it; it needs some hundreds of matches",
+            hint=f"`dovetail advise {application}` lists the advice; it needs a few hundred matches",
         )
     _follow(place, application, chosen, file, yes=yes, available_now=available_now, master=master)
 
@@ -146,7 +146,7 @@ def _show_preview(home: str, proposed: Proposal) -> None:
 
     try:
         found = preview(home, proposed.current.plan, proposed.plan)
-    except PreviewError as error:  # the rules hold all the same, and people decide
+    except PreviewError as error:  # the rules still apply, and the user decides
         typer.echo(f"no preview: {error}")
         return
     for line in preview_lines(found):

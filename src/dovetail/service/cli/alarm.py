@@ -1,4 +1,4 @@
-"""`dovetail alarm`: what rings, whom it reaches, and what is muted."""
+"""`dovetail alarm`: which alarms ring, where they are sent, and which are muted."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ Reslice = Annotated[
     bool,
     typer.Option(
         "--reslice",
-        help="Where columns or filters of an input change, let the join begin afresh, filled from its "
-        "inputs, instead of going on with rows that the old query has made.",
+        help="If columns or filters of an input change, begin the join afresh, filled from its inputs, "
+        "instead of keeping rows that the old query made.",
     ),
 ]
 Application = Annotated[

@@ -13,8 +13,8 @@ Place = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the copy."
 
 
 def backup(place: Place, home: Home = None) -> None:
-    """Copy a home, with its log and the state of all applications. Runs are asked to make room for a moment;
-    the service starts its own again. On the same disk the copy is made of links."""
+    """Copy a home, with its log and the state of all applications. Running applications stop for the copy;
+    the service restarts its own. On the same disk the copy consists of links."""
     from dovetail.service.backup import back_up
     from dovetail.service.units import size
 
@@ -23,7 +23,7 @@ def backup(place: Place, home: Home = None) -> None:
 
 
 def restore(place: Place, home: Home = None) -> None:
-    """Make a home from a copy. The home must not be there yet."""
+    """Make a home from a copy. The home must not exist yet."""
     from dovetail.service.backup import restore as restored
     from dovetail.service.units import size
 

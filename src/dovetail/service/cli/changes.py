@@ -23,8 +23,8 @@ def diff(
     reslice: Reslice = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what would change if an application went on with another query, and what becomes of what it has
-    seen. Nothing is touched. Exits with 1 if the change would be refused."""
+    """Show what another query would change, and what happens to the rows that the application holds. Nothing
+    is touched. Exits with 1 if the change would be refused."""
     from dovetail.changes.positions import positions_in
     from dovetail.changes.verdict import strictest
     from dovetail.changes.words import change_lines, verdict_words
@@ -57,7 +57,7 @@ def versions(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the versions of an application: who changed it when, and what became of its state."""
+    """List the versions of an application: who changed it when, and what happened to its state."""
     from dovetail.changes.timeline import counted
     from dovetail.changes.versions import read_version, version_numbers
     from dovetail.errors import DovetailError
@@ -96,13 +96,13 @@ def rollback(
     ] = None,
     *,
     available_now: Annotated[
-        bool, typer.Option("--available-now", help="Process the input that is there, then stop.")
+        bool, typer.Option("--available-now", help="Process the available input, then stop.")
     ] = False,
     home: Home = None,
     master: Annotated[str | None, typer.Option(help="Where Spark runs.")] = None,
 ) -> None:
-    """Run an application by the query of an earlier version. That is a change like any other: it becomes
-    the next version, and keeps what has been seen meanwhile."""
+    """Go back to the query of an earlier version. This is a change like any other: it becomes the next
+    version, and rows that have arrived meanwhile stay."""
     from dovetail.changes.versions import read_version
     from dovetail.errors import StateError
     from dovetail.plan.application_file import read_current

@@ -23,7 +23,7 @@ from dovetail.service.cli.pql_file import PqlFile, read_pql
 
 def check(file: PqlFile, home: Home = None, as_json: AsJson = False) -> None:
     """Find all mistakes in a PQL file without running it, and say how to correct them. Inputs that can be
-    reached from here are compared with their declarations."""
+    reached from this machine are compared with their declarations."""
     from dovetail.spark.inputs import seen_sources
 
     text = read_pql(file)

@@ -105,7 +105,8 @@ def append(
     as_json: AsJson = False,
 ) -> None:
     """Append files to a category. The first file creates it and sets its schema. A file is appended as a
-    whole or not at all. Standard input is appended as it comes, JSON lines unless --format says otherwise."""
+    whole or not at all. Standard input is appended as it arrives, as JSON lines unless --format says
+    otherwise."""
     done: list[Appended] = []
     if files == ["-"]:
         for piped in piped_files("json" if form == "auto" else form):

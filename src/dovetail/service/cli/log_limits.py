@@ -22,7 +22,7 @@ def age_us(text: str) -> int | None:
     """`7 days`, or `none`."""
     if text.strip().lower() == "none":
         return None
-    from dovetail.plan.interval_literal import NotAnInterval, text_us  # sqlglot: only who asks pays
+    from dovetail.plan.interval_literal import NotAnInterval, text_us  # imports sqlglot
 
     try:
         found = text_us(text)

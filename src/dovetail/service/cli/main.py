@@ -2,7 +2,7 @@
 
 Law: `dovetail --help` imports neither pyspark, numba nor pyarrow; a command imports only what it uses. Every
 failure ends in one message on stderr and an exit status: 1 for an error that the user can correct, 2 for a
-wrong command line, 70 for a bug of ours, 130 for Ctrl-C.
+wrong command line, 70 for a bug in Dovetail, 130 for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ def _commands() -> dict[str, Command]:
         Command("show", "Print result rows of an application.", "show:show"),
         Command("why", "Explain what happened to the rows with a key.", "why:why"),
         Command("diff", "Show what another query would do to an application.", "changes:diff"),
-        Command("preview", "Show what another query would have put out.", "preview:preview"),
-        Command("deploy", "Let an application go on with another query, or try it.", "shadow:deploy"),
-        Command("shadow", "Show, promote or drop a query that is tried.", "shadow:shadow"),
-        Command("advise", "Show what would improve an application, or do it.", "advise:advise"),
+        Command("preview", "Show which rows another query would have produced.", "preview:preview"),
+        Command("deploy", "Change the query of an application, or try one beside it.", "shadow:deploy"),
+        Command("shadow", "Show, promote or drop a query that is being tried.", "shadow:shadow"),
+        Command("advise", "Show advice for an application, or apply it.", "advise:advise"),
         Command("versions", "List the versions of an application.", "changes:versions"),
-        Command("rollback", "Run an application by an earlier query.", "changes:rollback"),
+        Command("rollback", "Go back to an earlier query of an application.", "changes:rollback"),
         Command("scale", "Show or change the number of tasks, even while it runs.", "scale:scale"),
         Command("serve", "Keep applications running, with a portal and an API.", "serve:serve"),
         Command("service", "Apply, start, stop and delete the applications of the service.", "service:app"),
         Command("backup", "Copy a home with everything in it.", "backup:backup"),
         Command("restore", "Make a home from a copy.", "backup:restore"),
-        Command("alarm", "List alarms, say whom they reach, and mute them.", "alarm:app"),
+        Command("alarm", "List alarms, set where they are sent, and mute them.", "alarm:app"),
         Command("user", "Add, list and remove users of the service.", "access:user"),
-        Command("access", "Grant roles, and say what queries may reach.", "access:access"),
+        Command("access", "Grant roles, and set what queries may reach.", "access:access"),
         Command("token", "Make, list and drop tokens for the API.", "serve:token"),
         Command("check", "Find the mistakes in a PQL file without running it.", "check_plan:check"),
         Command("plan", "Show how a PQL file will be run.", "check_plan:plan"),

@@ -1,4 +1,4 @@
-"""Whoever uses the command line, for events and the audit."""
+"""The user of the command line, for events and the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dovetail preview new.pql`: what another query would have put out, before it does."""
+"""`dovetail preview new.pql`: which rows another query would have produced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def preview(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run an application's query and another one over the log that is kept, and show which rows would be
+    """Run an application's query and another one over the rows in the log, and show which rows would be
     gained, lost and changed. The running application is not touched."""
     from dovetail.changes.words import verdict_words
     from dovetail.preview.preview import preview as compared

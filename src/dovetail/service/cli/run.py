@@ -47,7 +47,7 @@ def run(
         bool,
         typer.Option(
             "--available-now",
-            help="Process the input that is there, keep open rows for the next run, then stop.",
+            help="Process the available input, keep open rows for the next run, then stop.",
         ),
     ] = False,
     drain: Annotated[
@@ -70,16 +70,16 @@ def run(
         int | None,
         typer.Option(
             min=1,
-            help="The version that this query is based on. If the application is at another one, nothing is "
-            "done.",
+            help="The version that this query is based on. If the application is at another one, the query "
+            "is refused.",
         ),
     ] = None,
     begins: Begins = None,
     reslice: Reslice = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a PQL application: until you stop it, or until its input is processed. Another query than before
-    takes over what the application has seen, where that is possible; `dovetail diff` says so beforehand."""
+    """Run a PQL application until you stop it, or until its input is processed. A changed query takes over
+    the rows that the application holds, where that is possible; `dovetail diff` shows it beforehand."""
     if available_now and drain:
         raise SettingError(
             "--available-now and --drain cannot be combined",
@@ -156,7 +156,7 @@ def run_and_watch(
 
 
 def _changed_in_place(query: Query, home: str, parent: int | None, terms: dict[str, Any]) -> bool:
-    """Whether a run that is there has taken the query over."""
+    """Whether an existing run has taken the query over."""
     if query == STDIN or not any_held(home):  # what was read from there cannot be read again
         return False
     from dovetail.changes.made_from import origin_at

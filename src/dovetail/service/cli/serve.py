@@ -36,8 +36,8 @@ def serve(
         bool, typer.Option("--link", help="Print a new login link for the running service, and exit.")
     ] = False,
 ) -> None:
-    """Keep the applications of a home running, with a portal in the browser and an API. Applications go on
-    when the service ends; the next one finds them."""
+    """Keep the applications of a home running, with a portal in the browser and an API. Applications keep
+    running when the service ends; the next service finds them."""
     from dovetail.service.server.ledger import Ledger, ledger_path
     from dovetail.service.server.listening import Listening, require_safe
 

@@ -95,7 +95,7 @@ def place(
     master: Annotated[str, typer.Option(help="Spark master, with `own`. Default: the service's.")] = "",
     home: Home = None,
 ) -> None:
-    """Move an application into a pool, or into a process of its own. It goes on where it was."""
+    """Move an application into a pool, or into a process of its own. It continues where it was."""
     from dovetail.service.keeping import verbs
 
     verbs.place(home_at(home), application, where, master, by=me())
@@ -160,7 +160,7 @@ def quota(
     tasks: Annotated[str | None, typer.Option(help="Tasks of all joins, or `none`.")] = None,
     home: Home = None,
 ) -> None:
-    """Limit what the applications of an owner may use together. Those beyond the limit wait."""
+    """Limit what the applications of an owner may use together. An application beyond the limit waits."""
     from dataclasses import replace
 
     from dovetail.service.cli.log_limits import size_bytes

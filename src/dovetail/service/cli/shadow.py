@@ -26,7 +26,9 @@ LOOK_S = 1.0
 DROPPED_S = 30.0
 """How long a process that follows may take to see that its shadow was dropped."""
 
-AvailableNow = Annotated[bool, typer.Option("--available-now", help="Process what is there now, then stop.")]
+AvailableNow = Annotated[
+    bool, typer.Option("--available-now", help="Process the available input, then stop.")
+]
 Master = Annotated[str | None, typer.Option(help="Where Spark runs.")]
 
 
@@ -43,8 +45,8 @@ def deploy(
     home: Home = None,
     master: Master = None,
 ) -> None:
-    """Let an application go on with another query, as `run` does. With --shadow the query is only tried: it
-    follows the steps of the running application, in a process of its own, until you stop it."""
+    """Change the query of an application, as `run` does. With --shadow, only try the query: it follows the
+    steps of the running application, in a process of its own, until you stop it."""
     place, text = home_at(home), read_pql(file)
     proposed = _proposed(place, text, str(file))
     if shadow:
@@ -58,7 +60,7 @@ def shadow(
     application: Application,
     *,
     promote: Annotated[
-        bool, typer.Option("--promote", help="Let the application go on with the shadow's query.")
+        bool, typer.Option("--promote", help="Change the application to the shadow's query.")
     ] = False,
     drop: Annotated[bool, typer.Option("--drop", help="End the shadow, and remove what it wrote.")] = False,
     available_now: AvailableNow = False,
@@ -148,14 +150,14 @@ def _follow(home: str, text: str, proposed: Proposal, available_now: bool) -> No
 
 
 def _begun(home: str, text: str, proposed: Proposal) -> ShadowFile:
-    """The shadow that there is, if it is this one; otherwise it begins now."""
+    """The existing shadow, if it is this one; otherwise it begins now."""
     from dovetail.changes.takeover import author
     from dovetail.preview.shadow import drop_shadow
     from dovetail.preview.shadow_files import ShadowFile, is_ended, is_there, read_shadow
 
     application, version = proposed.plan.application, proposed.current.version
     if is_ended(home, application):
-        drop_shadow(home, application)  # whoever dropped it was killed in the middle
+        drop_shadow(home, application)  # the process that dropped it was killed before it was done
     if not is_there(home, application):
         made = ShadowFile(application, version, text, author(), time.time_ns() // 1000)
         made.write(home)

@@ -74,7 +74,7 @@ def _stored(plan: Plan, name: str | None) -> FileSink | ScribeSink:
             f"the rows of this table are in {found[0].place}" if outside else "this table keeps no rows",
             where=f"application {plan.application}",
             expected="a table with STORAGE PARQUET, JSON, CSV or SCRIBE",
-            hint="ask there" if outside else None,
+            hint="query them there" if outside else None,
         )
     return found[0]
 

@@ -32,7 +32,7 @@ def stopped_by_signals(stop: threading.Event | None = None) -> Iterator[threadin
 
 
 def unwind_on_sigterm() -> None:
-    """From now on SIGTERM ends the command as an error does: whatever it has started goes with it."""
+    """From now on SIGTERM ends the command like an error: everything that it has started ends too."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)

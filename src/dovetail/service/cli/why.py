@@ -40,7 +40,7 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Explain what happened to left rows: which rows they matched and when, how long they stay open, or why
-    they have no match. What came out of them is followed through the joins that read it."""
+    they have no match. The rows that came out are followed through the joins that read them."""
     from dovetail.service.cli.log_output import print_json
 
     answer, story = asked(home_at(home), application, key or (), time=time, row=row, limit=limit, join=join)

@@ -1,4 +1,4 @@
-"""`dovetail demo`: two live streams, joined before your eyes."""
+"""`dovetail demo`: two live streams, joined while you watch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Applications that are kept running: what is wanted, what is seen, and what follows from the two."""
+"""Keeping applications running: what is wanted, what is seen, and what to do about the difference."""

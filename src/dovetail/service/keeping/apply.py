@@ -1,4 +1,4 @@
-"""A folder of queries becomes what is wanted, as a whole or not at all: a folder under git, for example."""
+"""Deploys a folder of queries, all of them or none: a folder under git, for example."""
 
 from __future__ import annotations
 

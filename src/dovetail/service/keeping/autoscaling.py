@@ -1,5 +1,5 @@
-"""Between the scaler and the applications that the service keeps: what one may have, and what is said of
-it."""
+"""Connects the scaler with the applications that the service keeps: how many tasks one may have, and the
+events about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCALER = "scaler"
 
 
 def scale_look(home: str, scaler: Scaler, wanted: Wanted, history: History, now_s: float) -> list[Decided]:
-    """Let the scaler look at an application. What it decides is an event of the application."""
+    """Let the scaler look at an application. Its decision becomes an event of the application."""
     pooled = wanted.place == "pool"
     try:
         most = most_tasks(home, wanted)

@@ -1,4 +1,4 @@
-"""Makes what is seen agree with what is wanted, again and again. One keeper per home."""
+"""Keeps bringing what is seen into line with what is wanted. One keeper per home."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from dovetail.service.keeping.usage import usages
 from dovetail.service.keeping.wanted import RECOVERABLE_US, Wanted, list_wanted
 
 SERVICE = "service"
-"""Who has done what nobody asked for."""
+"""The author of events that nobody asked for."""
 TRIM_EVERY = 600
-"""Looks between two at how long logs are."""
+"""How many looks pass between two checks of the size of logs."""
 MEASURE_EVERY = 5
 """Looks between two at what applications take: a file of each is read for it. A quota that is changed counts
 within seconds, and an application that is changed is measured at once."""
@@ -152,7 +152,7 @@ class Keeper:
         return answer.error if answer is not None and revision == wanted.revision else None
 
     def _begins(self, application: str, alive: list[Process]) -> bool:
-        """A process was started, lives, and has not said yet that it is there."""
+        """A process was started and lives, but has not reported yet."""
         if self._pools.begins(application, alive):
             return True
         child = self._launched.get(application)
@@ -164,7 +164,7 @@ class Keeper:
         return True
 
     def _said(self, wanted: Wanted, decision: Decision) -> None:
-        """An event for each change of condition. How long something still takes is no news."""
+        """An event for each change of condition. Remaining times alone are not reported."""
         before = self.decisions.get(wanted.application)
         self.decisions[wanted.application] = decision
         self.looked_at[wanted.application] = wanted.revision

@@ -10,7 +10,7 @@
     in_log      the log still has the rows that the application goes on from
     fits        what it will need, by an estimate, is within its owner's quota and the machine
 
-A query that fails a rule does not land. All rules are asked, so that one look shows everything.
+A query that fails a rule is refused. All rules are checked, so that one look shows everything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dovetail.service.keeping.wanted import find_wanted
 MOST_TEXT = 1 << 20
 """No query that a person wrote is longer."""
 NOBODY = "nobody"
-"""Owns a query that nobody said they want."""
+"""The owner of a query that was deployed without one."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass
 class Landing:
-    """A query on its way into the service: what it compiles to, and what is in its way."""
+    """A query that is about to be deployed: what it compiles to, and what prevents that."""
 
     home: str
     text: str
@@ -182,7 +182,7 @@ def _plan_of(home: str, application: str) -> list[Output]:
     try:
         return [stage.output for stage in read_application(home, application).stages]
     except DovetailError:
-        return []  # it cannot run either; its own page says why
+        return []  # that application cannot run either; its own page says why
 
 
 def _writable(landing: Landing) -> Iterator[DovetailError]:

@@ -2,8 +2,8 @@
 
     asks ──► members, a thread each ──► sessions of one Spark driver
 
-Law: a member that fails ends alone, with its own reason. If the process or its JVM goes, all members go, and
-whoever keeps them starts each again where it was. A pool that has had no member for a while ends by itself.
+Law: a member that fails ends alone, with its own reason. If the process or its JVM dies, all members end, and
+the keeper restarts each where it was. A pool that has had no member for a while ends by itself.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Pool:
                 leave(self.home, self.name)
                 if not pools.asks(self.home, self.name):
                     break
-                enter(self.home, self.name)  # somebody asked just before the name was gone
+                enter(self.home, self.name)  # a request came just before the name was removed
         self.end()
 
     def step(self) -> None:
@@ -103,7 +103,7 @@ class Pool:
     def _start(self, wish: pools.Ask) -> None:
         wanted = find_wanted(self.home, wish.application)
         if wanted is None or wanted.revision != wish.revision:
-            return  # whoever keeps it asks again for what is wanted now
+            return  # the keeper asks again for what is wanted now
         say = partial(_say, rotated_log(self.home, wish.application))
         presence = Presence(self.home, wanted, say, self.name)
         processes.enter(self.home, presence.process)  # before the wish goes: see `pools.py`

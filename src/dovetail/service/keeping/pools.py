@@ -1,13 +1,12 @@
-"""Pools as whoever keeps applications sees them: processes that run many small applications in one Spark
-driver.
+"""Pools as the keeper sees them: processes that run many small applications in one Spark driver.
 
     service/pools/<pool>/process.json              which process it is, written by itself when it begins
     service/pools/<pool>/asks/<application>.json   what it should do next about an application
     service/processes/<application>/...            for each application that it runs, as by any process
 
-A pool outlives whoever has started it, and ends when it has had nothing to run for a while. Asking is
-writing a file. A pool that takes it in writes down first that it runs the application, and then removes the
-file: so at any moment one of the two says so.
+A pool outlives the daemon that started it, and ends when it has had nothing to run for a while. A request is
+a file. A pool that accepts it first records that it runs the application, and then removes the file: so at
+any moment one of the two says so.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class Pools:
             self.launched[pool] = self._launch(self._home, pool)
 
     def begins(self, application: str, alive: Iterable[Process]) -> bool:
-        """A pool was asked to run it, lives, and has not said yet that it does."""
+        """A pool was asked to run it and lives, but has not reported it yet."""
         pool = self._asked.get(application)
         if pool is None:
             return False
@@ -138,7 +137,7 @@ class Pools:
         return True
 
     def tidy(self) -> None:
-        """Wishes that nobody waits for any more, left by a keeper before this one to a pool that is gone."""
+        """Stale requests, left by an earlier keeper for a pool that is gone."""
         for child in [pool for pool, child in self.launched.items() if child.poll() is not None]:
             del self.launched[child]
         for pool in pool_names(self._home):

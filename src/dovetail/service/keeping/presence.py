@@ -1,5 +1,4 @@
-"""What a run that the service keeps says about itself: that it is there, which revision it runs, how it
-ended."""
+"""What a run of the service records about itself: that it is alive, which revision it runs, how it ended."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Presence:
             self._run(stop, spark())
         except DovetailError as found:
             error = found
-        except Exception as found:  # a bug of ours is a reason, too
+        except Exception as found:  # a bug in Dovetail is a reason, too
             error = RunError(f"internal error: {type(found).__name__}: {found}")
         finally:
             if error is not None:

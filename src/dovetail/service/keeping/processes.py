@@ -1,4 +1,4 @@
-"""Processes that run applications, and outlive whoever has started them.
+"""Processes that run applications, and outlive the daemon that started them.
 
     service/processes/<application>/<revision>-<pid>.json    written by the process itself when it begins
     service/ends/<application>.json                          how the last one ended, in its own words
@@ -130,7 +130,7 @@ def write_end(home: str, end: End) -> None:
 
 
 def processes_of(home: str, application: str) -> list[Process]:
-    """Those that are alive, or on another host. Records of others are removed: they ended without a word."""
+    """Those that are alive, or on another host. Records of others, which ended silently, are removed."""
     store, found = open_store(home), []
     for entry in store.files(f"{FOLDER}/{application}"):
         if not _NAME.fullmatch(entry.name):

@@ -62,11 +62,11 @@ class Usage:
 
 def set_quota(home: str, quota: Quota) -> None:
     if not _OWNER.fullmatch(quota.owner) or quota.owner.startswith("."):
-        raise InputError(f"{quota.owner[:120]!r} is nobody's name", expected="letters, digits and . _ @ -")
+        raise InputError(f"{quota.owner[:120]!r} cannot be an owner", expected="letters, digits and . _ @ -")
     for name in ("memory_bytes", "rows_per_s", "tasks"):
         value = getattr(quota, name)
         if value is not None and value < 0:
-            raise InputError(f"a quota of {value} is none", where=name, expected="zero or more")
+            raise InputError(f"a quota cannot be {value}", where=name, expected="zero or more")
     store = open_store(home)
     store.make_folder(FOLDER)
     store.replace(f"{FOLDER}/{quota.owner}.json", document.encode(KIND, VERSION, asdict(quota)))
@@ -139,15 +139,15 @@ def _read(home: str, name: str) -> Quota | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise CorruptFile(f"the file is no quota: {error}", where=where, hint=_REMEDY) from error
+        raise CorruptFile(f"the file is not a quota: {error}", where=where, hint=_REMEDY) from error
 
 
 def allowed(home: str, owner: str) -> Quota:
-    """An owner's quota; one that cannot be read is an error for whoever wants to land."""
+    """An owner's quota; if it cannot be read, deploying a query is an error."""
     return limits(home).get(owner) or Quota(owner)
 
 
 def limits(home: str) -> dict[str, Quota]:
-    """By owner, with what everybody may have together, be it that nobody has said so."""
+    """By owner, with the quota of everybody together, which may be the default."""
     whole = Quota(EVERYBODY, memory_bytes=round(JOINS_SHARE * machine_bytes()))
     return {EVERYBODY: whole, **quotas(home)}

@@ -1,4 +1,4 @@
-"""What follows from what is wanted and what is seen: a pure function, one application at a time.
+"""What to do, given what is wanted and what is seen: a pure function, one application at a time.
 
     wanted  running, stopped or deleted, by which revision
     seen    processes that are alive, whether anybody holds the application, how the last process ended
@@ -8,10 +8,10 @@ A changed query is offered to the process that runs the one before: where the ru
 in place, and otherwise it ends and another is started. One that is to run elsewhere, in a pool or out of one,
 ends there first.
 
-Law: where seen agrees with wanted nothing is done. A decision says why in words that a person can act on.
-A process that fails is started again after 1, 2, 4, ... seconds. After five failures in a row it is in a
-crash loop, and tried every five minutes; unless what it reads or writes is away, which is tried every
-minute. An error that no repetition mends is not repeated.
+Law: if what is seen agrees with what is wanted, nothing is done. Every decision has a reason that a person
+can act on. A process that fails is started again after 1, 2, 4, ... seconds. After five failures in a row it
+is in a crash loop, and tried every five minutes; if what it reads or writes is unavailable, every minute. An
+error that a retry cannot fix is not retried.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ LASTING = frozenset(
 )
 """Errors that stay what they are until somebody changes something."""
 AWAY = frozenset({"CATEGORY_NOT_FOUND", "UNREACHABLE", "HOME_UNUSABLE"})
-"""What it reads or writes is not there, and may come at any time: it is tried every minute, and that is no
-crash loop."""
+"""What it reads or writes is missing, and may come at any time: it is tried every minute, and does not count
+as a crash loop."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""What people do with applications. The command line, the API and the portal call these, and nothing else.
+"""The actions on applications. The command line, the API and the portal call these, and nothing else.
 
-Every verb takes who calls it, writes one revision of what is wanted, and one event. What follows from it is
-the keeper's work, whether it runs now or later. `revision` is the one that the caller has seen: if there is a
-newer one by now, nothing is done.
+Every verb takes its caller, and writes one revision of what is wanted and one event. The keeper does the
+rest, whether it runs now or later. `revision` is the one that the caller has seen: if there is a newer one by
+now, nothing is done.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def create(home: str, text: str, *, by: str, owner: str | None = None) -> Wanted
 def deploy(
     home: str, text: str, *, by: str, revision: int | None = None, owner: str | None = None
 ) -> tuple[Wanted, Landing]:
-    """Let an application run by this query: a new one, or one that is there and goes on with it."""
+    """Let an application run this query: a new application, or an existing one that continues with it."""
     name = name_in(text)
     known = find_wanted(home, name) if name else None
     if known is None or known.state == "deleted":
@@ -227,7 +227,7 @@ def _new(home: str, landing: Landing, deed: str, by: str, state: State) -> Wante
 
 
 def _reserved(landing: Landing) -> dict[str, int]:
-    """What the estimate of a landing sets aside, from the moment that it counts."""
+    """The memory to reserve, by the estimate, from the moment the query is accepted."""
     assert landing.estimate is not None
     return {"reserved_bytes": landing.estimate.memory_bytes, "filled_s": landing.estimate.filled_s}
 

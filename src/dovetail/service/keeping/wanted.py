@@ -1,4 +1,4 @@
-"""What people want of an application, as documents in the home: one for each revision, none ever changed.
+"""What users want of an application, as documents in the home: one per revision, never changed.
 
     service/wanted/<application>/00000007.json    the query, running or not, who asked for it, when and how
 
@@ -24,7 +24,7 @@ FOLDER = "service/wanted"
 KEPT = 50
 """Revisions of an application that are kept. Its queries are also kept as versions."""
 RECOVERABLE_US = 86_400_000_000
-"""A deleted application can be had back for a day."""
+"""A deleted application can be restored for a day."""
 _NAME = re.compile(r"(\d{8})\.json")
 _APPLICATION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _REMEDY = "delete the file: the revision before it counts then, or deploy the application again"
@@ -60,11 +60,13 @@ class Wanted:
     def __post_init__(self) -> None:
         require_name(self.application)
         if self.state not in get_args(State):
-            raise ValueError(f"{self.state!r} is no state")
+            raise ValueError(f"{self.state!r} is not a state")
         if self.scaler not in get_args(Mode):
             raise ValueError(f"{self.scaler!r} is nothing that a scaler does")
         if self.place not in get_args(Place) or (self.master and self.place == "pool"):
-            raise ValueError(f"{self.place!r} is no place{' for a master of its own' if self.master else ''}")
+            raise ValueError(
+                f"{self.place!r} is not a place{' for a master of its own' if self.master else ''}"
+            )
 
     @property
     def path(self) -> str:
@@ -76,7 +78,7 @@ class Wanted:
         return document.checksum(self.text.encode())
 
     def next(self, deed: str, by: str, **changed: Any) -> Wanted:
-        """What comes after this revision."""
+        """The next revision."""
         return replace(
             self, revision=self.revision + 1, deed=deed, by=by, at_us=time.time_ns() // 1000, **changed
         )
@@ -99,7 +101,7 @@ def wanted_of(home: str, application: str) -> Wanted:
             f"the service has no application {application}",
             where=open_store(home).root,
             expected=f"one of: {known}",
-            hint="create it first; `dovetail apply FILE` does so",
+            hint="create it first; `dovetail service apply FILE` does so",
         )
     return found
 
@@ -168,7 +170,7 @@ def read_revision(home: str, application: str, revision: int) -> Wanted:
         if (found.application, found.revision) != (application, revision):
             raise ValueError(f"it is revision {found.revision} of {found.application}")
     except (ValueError, InputError) as error:
-        raise CorruptFile(f"the file is no wanted state: {error}", where=where, hint=_REMEDY) from error
+        raise CorruptFile(f"the file is not a wanted state: {error}", where=where, hint=_REMEDY) from error
     return found
 
 

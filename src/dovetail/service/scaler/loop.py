@@ -64,7 +64,7 @@ class Scaler:
     def _decided(
         self, application: str, join: str, mode: Mode, samples: list[Sample], verdict: Verdict, now_s: float
     ) -> list[Decided]:
-        """Act, and write down what is news: a change, or that one is needed and not possible."""
+        """Act, and record what is new: a change, or that one is needed and not possible."""
         news = verdict.direction if verdict.direction != "hold" else "stuck" if verdict.stuck else "enough"
         before, self._said[application, join] = self._said.get((application, join), "enough"), news
         now = samples[-1]

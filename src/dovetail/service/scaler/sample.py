@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Direction = Literal["up", "down", "hold"]
 Mode = Literal["act", "advise", "off"]
-"""act: tasks are changed. advise: what would be done is recorded, and nothing else. off: nobody looks."""
+"""act: change tasks. advise: only record what would be done. off: do nothing."""
 
 
 @dataclass(frozen=True)

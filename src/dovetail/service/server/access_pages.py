@@ -1,9 +1,9 @@
 """The portal's pages about people: users, groups, roles and reaches for admins of everything, and tokens for
 everybody. What they do is what `dovetail user`, `access` and `token` do.
 
-Laws. A token's secret is in one answer and nowhere else. Whoever is no admin of everything sees, makes and
-drops only tokens of their own, which open no more than they themselves may. A token makes no tokens: one that
-is limited would make itself an unlimited one.
+Laws. A token's secret is in one answer and nowhere else. Users who are not admins of everything see, make and
+drop only their own tokens, which allow no more than they themselves may. A token cannot make tokens: a
+limited one could make itself an unlimited one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def change_access(
     read: Long = "",
     write: Long = "",
 ) -> Response:
-    """A button of the page. What is in its way comes back with the page."""
+    """A button of the page. If it fails, the error comes back with the page."""
     request.state.deed = f"{verb} {name} {role} {application if role else ''}".strip()
     words, places = tuple(groups.replace("@", " ").replace(",", " ").split()), (read.split(), write.split())
 
@@ -75,11 +75,11 @@ def change_access(
                 return people.revoke(before, name, role, application)
             case "reach":
                 return people.set_reach(before, name, *places)
-        raise InputError(f"there is no button {verb!r}", expected="one of the page")
+        raise InputError(f"there is no button {verb!r}", expected="a button of the page")
 
     try:
         if not revision.isdigit():
-            raise InputError("the page has not said which revision it showed", expected="a number")
+            raise InputError("the page did not send the revision that it showed", expected="a number")
         people.change(here.home, wanted, int(revision))
     except DovetailError as error:
         request.state.said = error.what
@@ -142,18 +142,18 @@ def _password(way: str, given: str) -> str | None:
 
 
 def _whose(here: Daemon, caller: Caller, user: str) -> str | None:
-    """For whoever asks. An admin of everything also makes those of others, and those of the home itself."""
+    """For the caller. An admin of everything may also make them for others, and for the home itself."""
     if caller.may("admin"):
         found = people.read_access(here.home)
         return people.known_user(found, user).name if user else None
     if user not in ("", caller.name):
-        raise Refused(f"{caller.name} may not make tokens of {user}", expected="a token of your own")
+        raise Refused(f"{caller.name} may not make tokens for {user}", expected="a token of your own")
     return people.known_user(caller.access, caller.name).name
 
 
 def _require_session(caller: Caller) -> None:
     if caller.csrf is None:
-        raise Refused("a token makes and drops no tokens", expected="somebody who has logged in")
+        raise Refused("a token cannot make or drop tokens", expected="a user who has logged in")
 
 
 def _seen(here: Daemon, caller: Caller) -> list[Token]:

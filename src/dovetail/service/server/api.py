@@ -141,7 +141,7 @@ def one(name: Name, here: Here, _: Viewer, response: Response) -> dict[str, Any]
 def deploy(
     name: Name, query: QueryText, here: Here, caller: Known, response: Response, if_match: IfMatch = None
 ) -> dict[str, Any]:
-    """Let the application run by this query. With `If-Match` nothing is done if somebody was faster."""
+    """Let the application run this query. With `If-Match` nothing is done if somebody was faster."""
     require_own(here, caller, "deployer", query.text, name)
     wanted, landing = verbs.deploy(
         here.home, query.text, by=caller.name, revision=_seen(if_match), owner=caller.owner

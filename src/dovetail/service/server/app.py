@@ -102,7 +102,7 @@ async def _guard(request: Request, go_on: Callable[[Request], Awaitable[Response
 
 
 def _audit(daemon: Daemon, request: Request, status: int) -> None:
-    """Log-ins say for themselves who they are about. What nobody known has asked for is no change."""
+    """Logins record their own user. A request without a known user changes nothing."""
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         return
@@ -132,7 +132,7 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 
 async def _not_taken(request: Request, error: Exception) -> Response:
-    """An address or a method that there is not, or a body that is too large."""
+    """An unknown address or method, or a body that is too large."""
     assert isinstance(error, HTTPException)
     words = str(error.detail or HTTPStatus(error.status_code).phrase)
     answer = await _failed(request, HttpError(words, error.status_code))
@@ -153,7 +153,7 @@ def _metrics(request: Request, caller: Annotated[Caller, Depends(caller_of)]) ->
 
 
 async def _ready(request: Request) -> PlainTextResponse:
-    """The keeper has looked at the home lately, and nothing was in its way."""
+    """The keeper has looked at the home lately, without an error."""
     daemon: Daemon = request.app.state.daemon
     fresh = daemon.looked_once and time.time() - daemon.looked_at_s < STALE_S
     if fresh and daemon.trouble is None:

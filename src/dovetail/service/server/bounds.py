@@ -1,4 +1,4 @@
-"""A request's body is no longer than we take: rows for the log more than anything else."""
+"""Limits the body of a request. Rows for the log may take more than other requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How people come in and go out: the link, a password, an identity provider."""
+"""How users log in and out: the link, a password, an identity provider."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def log_out(request: Request, here: Here, _: Known) -> Response:
 
 
 async def not_logged_in(request: Request) -> Response:
-    """What a page gives to nobody. A part of a page that refreshes itself says so in its place; a text that
-    somebody has written comes back, to be copied."""
+    """What a page shows without a valid session. A part of a page that refreshes itself says so in its place;
+    a text that somebody has written comes back, to be copied."""
     here = daemon_of(request)
     if request.url.path.startswith("/fragments/"):
         return show(request, "expired.html", 401)
@@ -133,7 +133,7 @@ async def not_logged_in(request: Request) -> Response:
 
 
 def own(back: str) -> str:
-    """A place of ours to go to; nowhere else, whatever was asked for."""
+    """A page of this service to go to, and never another address, whatever was asked for."""
     fine = back.startswith("/") and not back.startswith("//") and "\\" not in back and back.isprintable()
     return back if fine else "/"
 

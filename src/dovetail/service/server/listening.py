@@ -59,7 +59,7 @@ def require_safe(wanted: Listening, home: str) -> None:
         place = urlsplit(wanted.proxy)
         if place.scheme != "https" or not place.netloc or place.path not in ("", "/"):
             raise SettingError(
-                f"{wanted.proxy!r} is no address of a proxy", where="--proxy", expected="https://NAME"
+                f"{wanted.proxy!r} is not the address of a proxy", where="--proxy", expected="https://NAME"
             )
     if wanted.has_links:
         return

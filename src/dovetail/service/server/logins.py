@@ -1,8 +1,8 @@
 """Who makes a request: by a token, or by a session and, where something changes, its secret.
 
 Laws. A request that changes something and comes with a session must also carry the session's own secret,
-which no other site can know, and must not say that it comes from another site. Whoever was put out, or whose
-token was dropped, is out with the next request. Passwords are tried at the pace of people.
+which no other site can know, and must not come from another site. A user who is blocked, or whose token was
+dropped, is refused at the next request. Passwords can only be tried slowly.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def _by_token(daemon: Daemon, given: str, address: str) -> Caller:
     access = read_access(daemon.home)
     user = access.user(token.user) if token is not None and token.user is not None else None
     if token is None or (token.user is not None and (user is None or not user.active)):
-        raise NotKnown("the token is not valid", expected="one of `dovetail token`, before its end")
+        raise NotKnown(
+            "the token is not valid", expected="a token from `dovetail token new` that has not expired"
+        )
     return Caller(
         token.user or token.name,
         access,

@@ -193,7 +193,7 @@ def deploy(
     application: Annotated[str, Form(max_length=100)] = "",
     revision: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """An editor's text becomes what is wanted; or the editor comes back with what is in its way."""
+    """Deploys an editor's text, or shows the editor again with the errors."""
     seen = int(revision) if revision.isdigit() else None
     try:
         require_own(here, caller, "deployer", text, application or verbs.name_in(text))
@@ -321,7 +321,7 @@ def do(
             require_role(here, caller, "admin", name)
             verbs.restore(here.home, name, by=caller.name)
         case _:
-            raise InputError(f"there is no button {verb!r}", expected="one of the page")
+            raise InputError(f"there is no button {verb!r}", expected="a button of the page")
     here.wake()
     return RedirectResponse("/" if verb == "delete" else f"/applications/{name}", 303)
 
@@ -395,7 +395,7 @@ def _advised(home: str, application: str, text: str, number: int) -> str:
 
 
 def _tried(here: Daemon, caller: Caller, text: str, application: str) -> dict[str, Any]:
-    """A dry run of a text that could land; or what is in its way."""
+    """A dry run of a text that would be accepted, or its errors."""
     if application:
         require_role(here, caller, "author", application)
     try:
@@ -406,7 +406,7 @@ def _tried(here: Daemon, caller: Caller, text: str, application: str) -> dict[st
 
 
 def _or_none(function: Callable[..., T], *arguments: Any) -> T | None:
-    """What cannot be shown is left out of a page that shows other things, too."""
+    """A part that cannot be shown is left out, so that the rest of the page is still shown."""
     try:
         return function(*arguments)
     except DovetailError:

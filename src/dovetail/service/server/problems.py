@@ -20,7 +20,7 @@ _STATUS: tuple[tuple[type[DovetailError], int], ...] = (
 
 
 class HttpError(DovetailError):
-    """A request that no page or call of ours takes."""
+    """A request that no page or call accepts."""
 
     condition = "REQUEST_INVALID"
 

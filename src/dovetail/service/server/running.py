@@ -55,7 +55,7 @@ def listening(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(128)  # before the link is printed: whoever opens it at once waits, and is not refused
+        listener.listen(128)  # before the link is printed: a browser that comes early waits
     except OSError as error:
         listener.close()
         raise SettingError(

@@ -124,7 +124,7 @@ class Daemon:
         self.lost = {}
         kept = [one for one in overviews(self.home, self.keeper) if one.wanted is not None]
         self._pasts = {one.name: self._past(one.name) for one in kept}
-        for one in kept:  # whoever runs another by hand looks at it
+        for one in kept:  # others are run by hand and watched by their users
             assert one.wanted is not None
             recent, match_rate = self._pasts[one.name].look(now_s)
             lost = lost_rows(self.home, one.name)

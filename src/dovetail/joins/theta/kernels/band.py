@@ -5,8 +5,8 @@ All numbers are int64: floating-point ones become so by `ordered_bits`, which ke
 machine code serves every mix of types.
 
 The rows looked at lie sorted by one dimension, of which `starts` and `stops` are the result of a search; the
-others are checked, block by block: a loop that has no branches and writes a flag a row, so that the compiler
-does several rows at once, and one that collects what is flagged, eight flags at a look.
+others are checked, block by block: a loop without branches writes a flag per row, so that the compiler can do
+several rows at once, and a second loop collects the flagged rows, eight flags at a time.
 """
 
 from __future__ import annotations

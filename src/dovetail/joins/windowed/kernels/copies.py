@@ -3,8 +3,8 @@
 Law: a row comes once for each window numbered from `(time - length) // every + 1` to `time // every`, of
 those from `first` to `last`; in the order of the rows, and of the windows of a row.
 
-One pass over the columns, where NumPy takes a dozen: fresh memory for what lies between them costs more than
-the work.
+This is one pass over the columns, where NumPy takes a dozen: fresh memory for the intermediate results would
+cost more than the work.
 """
 
 from __future__ import annotations

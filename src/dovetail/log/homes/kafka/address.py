@@ -1,8 +1,8 @@
 """Where a home on Kafka is: `kafka://broker:9092,broker:9092/prefix?security.protocol=SSL`.
 
-The prefix begins the names of the home's topics. What follows `?` are settings of the client, by their own
-names. Those that nobody should see in a command line stand in a file that DOVETAIL_KAFKA_CONFIG names, one
-`setting=value` per line."""
+The names of the home's topics begin with the prefix. After `?` come settings of the client, under their own
+names. Settings that must not be visible in a command line are in the file that DOVETAIL_KAFKA_CONFIG names,
+one `setting=value` per line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OURS = re.compile(
     r"(bootstrap\.servers|metadata\.broker\.list|group\..*|transactional\..*|auto\.offset\.reset|acks"
     r"|enable\.(idempotence|auto\..*|partition\.eof)|isolation\.level|message\.max\.bytes|.*_cb|logger)"
 )
-"""Settings on which it depends that nothing is lost: not for a user to change."""
+"""Settings that guarantee that nothing is lost: users must not change them."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def address_of(home: str, environment: Mapping[str, str] = os.environ) -> Addres
     for name in settings:
         if _OURS.fullmatch(name):
             raise HomeError(
-                f"{name} is not for the address of a home to set",
+                f"{name} cannot be set in the address of a home",
                 where=f"kafka://{parts.netloc}{parts.path}",
                 expected="settings of the client that say how brokers are reached",
                 hint="leave it out",
@@ -87,7 +87,7 @@ def _from_file(path: str | None) -> dict[str, str]:
         name, equals, value = line.partition("=")
         if not equals:
             raise HomeError(
-                f"line {number} is no setting",  # not the line itself: it may be a secret
+                f"line {number} is not a setting",  # not the line itself: it may be a secret
                 where=path,
                 expected="setting=value",
             )

@@ -5,10 +5,10 @@ has changed it and cannot tell. Brokers that are away are waited for: `WAIT_S` b
 them before, a moment by one that never has, for its address may be wrong. A message is sent until it has
 arrived, and arrives once and in order (an idempotent producer), unless it is sent `anyhow`.
 
-Messages of segments are sent anyhow: one may arrive twice, or after a later one, if a connection breaks. Its
-reader goes by the offset that was reported for it, and another copy is a message that no file names. An
-idempotent producer may have five requests on their way. While it has more to send its thread asks the clock
-again and again, and takes more of a core than all else that is done for a segment.
+Messages of segments are sent `anyhow`: one may arrive twice, or after a later one, if a connection breaks.
+Its reader uses the offset that was reported for it, and no file names another copy. An idempotent producer
+may have only five requests in flight. While it has more to send, its thread polls the clock, which takes more
+CPU time than everything else that is done for a segment.
 
 The library's threads do not survive a fork. A forked process makes connections of its own; those of its
 parent it must not even close.
@@ -36,7 +36,7 @@ MESSAGE_BYTES = 8 << 20
 """The largest message that our topics take."""
 WAIT_S, FIRST_WAIT_S, LOOK_S = 600.0, 20.0, 0.5
 SAY_S = 30.0
-"""How often somebody who waits says so."""
+"""How often a waiting process says so."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h has them
 READERS = 16
 """Topics that are read from at once; then the connection used least goes."""
@@ -293,7 +293,7 @@ class Connection:
         configuration = self.configured(
             acks="all",
             linger_ms=0,
-            message_timeout_ms=0,  # until it has arrived: whoever waits decides how long
+            message_timeout_ms=0,  # until it has arrived: the caller decides how long to wait
             batch_size=1 << 20,
             queue_buffering_max_kbytes=256 << 10,
             **more,

@@ -5,9 +5,9 @@
     path \\n id         a file that was created; of several the first one counts
     (either)           no value: it is gone
 
-Law: whoever folds the records up to the same one knows the same files. So a writer that creates a file learns
-from the records whether it was the first, and all others learn the same. A topic has one order for everybody,
-whoever sleeps how long: this is what keeps a commit from being replaced.
+Law: all processes that have folded the records up to the same one know the same files. So a writer that
+creates a file learns from the records whether it was the first, and all others learn the same. A topic has
+one order for everybody, however long somebody sleeps: this is what keeps a commit from being replaced.
 
 Why creations have keys of their own: the topic is compacted, and keeps the last record of a key. Under one
 key, a writer that came too late would replace the one before it. What lost is taken back by its writer, or

@@ -1,4 +1,4 @@
-"""A home on Kafka: every file has a record, and whoever reads the records in order knows all files.
+"""A home on Kafka: every file has a record, and reading the records in order gives all files.
 
     <prefix>.names            one record for each file, compacted; small files are in it (`names.py`)
     <prefix>.content          the parts of larger ones, compacted
@@ -7,14 +7,13 @@
 Law, as of every store: a file under its name is whole, for its record comes after the messages with its
 content; `create` never replaces a file, for all see the same record as the first (`names.py`).
 
-What somebody has not seen yet may be there: who asks for a file that may have changed first asks the broker
-where the topic of names ends, and reads up to there. The content of a file that is never replaced is read
-without asking.
+There may be records that a process has not seen yet. So before it reads a file that may have changed, it asks
+the broker where the topic of names ends, and reads up to there. The content of a file that is never replaced
+is read without asking.
 
 Deleting. Records of names and parts get a successor without a value, and the broker drops both. Segments go
 from the beginning of their topic on, up to the first that has a record, and with them messages that no file
-names. Young messages stay: they may belong
-to a segment that is being written, whose record comes last.
+names. Young messages stay: they may belong to a segment that is being written, whose record comes last.
 
 A large row. Brokers take records up to a size, and a row may be larger. A message that does not fit is cut
 into records of exactly `RECORD_BYTES`, and a shorter one at its end. So a reader lays each record of this
