@@ -1,6 +1,6 @@
 """What identifies a join: its keys, its event times, its buckets, its kind. The state of one join means
-nothing to another, so they cannot change (paper, section 4.2). The paper's solution is a view of another name,
-and to delete the old one. Where it can, the join begins afresh instead: `changes/afresh.py`."""
+nothing to another, so they cannot change (paper, section 4.2). The paper's solution is a view of another
+name, and to delete the old one. Where it can, the join begins afresh instead: `changes/afresh.py`."""
 
 from __future__ import annotations
 
