@@ -18,6 +18,7 @@ from laws.effort import THOROUGH
 
 EXHIBITS = {f"{paper.name} {one.name}": one for paper in PAPERS for one in paper.exhibits}
 CHEAP = (
+    "facebook text_5_2",
     "splitjoin text_1_measured",
     "splitjoin text_7_4",
     "splitjoin figure_16",
@@ -35,6 +36,7 @@ CHEAP = (
     "intra-window figure_19b",
     "intra-window speed_rest",
     "intra-window speed_threads",
+    "intra-window table_3",
     "intra-window table_6",
 )
 """Those that take a second or two; the others wait for rows, start processes or compile kernels again: they
@@ -150,6 +152,21 @@ def test_a_plot_is_drawn_only_where_pictures_are_asked_for(
     made = kind(Effort(out=tmp_path), "figure", **({} if kind is bars else {"axis": "cores"}), panels=shown)
     assert made == ["figure.svg"]
     assert "rows/s" in (tmp_path / "figure.svg").read_text()
+
+
+def test_a_quick_run_shows_values_and_verdicts_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--paper", "handshake", "--figure", "table_1", "--quick"], tmp_path) == 0
+    said = capsys.readouterr().out
+    assert "emulated" in said
+    assert "Table 1: findings" in said
+    assert "held" in said
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(SystemExit, match="mean nothing"):
+        main(["--quick", "--write"], tmp_path)
+    with pytest.raises(SystemExit, match="no exhibit is called 99"):
+        main(["--figure", "99"], tmp_path)
 
 
 @pytest.mark.parametrize(
