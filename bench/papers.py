@@ -24,7 +24,7 @@ def command(papers: tuple[str, ...]) -> Command:
     made = Command("papers", __doc__)
     add = made.add_argument
     add("--paper", choices=papers, action="append", help="one paper alone; can be repeated")
-    add("--figure", action="append", help="one exhibit alone: 9, figure_9, table_6, ...; can be repeated")
+    add("--figure", action="append", help="one figure or table alone: 9, table_6, ...; can be repeated")
     add("--list", action="store_true", help="list the exhibits, with the names that --figure takes")
     add("--quick", action="store_true", help="the smallest sizes: the values mean nothing")
     add("--write", action="store_true", help="write tables and pictures into docs/papers")
@@ -120,7 +120,9 @@ def write(paper: Paper, made: dict[str, Made], pages: Path) -> None:
 
 
 def _wanted(name: str, asked: list[str]) -> bool:
-    return any(name == one or name.removeprefix("figure_") == one for one in asked)
+    """By its name, or as one of the exhibits that show a figure of that number."""
+    kind, *parts = name.split("_")
+    return any(one == name or (kind in ("figure", "figures") and one in parts) for one in asked)
 
 
 def _document(made: Made) -> dict[str, Any]:

@@ -90,11 +90,14 @@ class Exhibit:
     @property
     def label(self) -> str:
         kind, *parts = self.name.split("_")
-        numbers = [part for part in parts if part not in _ASIDE]
+        numbers = [part for part in parts if part not in _ASIDE and part != "and"]
         asides = [_ASIDE[part] for part in parts if part in _ASIDE]
-        first = (
-            f"Text of {'.'.join(numbers)}" if kind == "text" else f"{kind.capitalize()} {' '.join(numbers)}"
-        )
+        if kind == "text":
+            first = f"Text of {'.'.join(numbers)}"
+        elif kind == "figures":
+            first = f"Figures {', '.join(numbers[:-1])} and {numbers[-1]}"
+        else:
+            first = f"{kind.capitalize()} {' '.join(numbers)}"
         return ", ".join([first, *asides])
 
 

@@ -18,6 +18,7 @@ from laws.effort import THOROUGH
 
 EXHIBITS = {f"{paper.name} {one.name}": one for paper in PAPERS for one in paper.exhibits}
 CHEAP = (
+    "facebook text_5_2",
     "splitjoin text_1_measured",
     "splitjoin text_7_4",
     "splitjoin figure_16",
@@ -35,6 +36,7 @@ CHEAP = (
     "intra-window figure_19b",
     "intra-window speed_rest",
     "intra-window speed_threads",
+    "intra-window table_3",
     "intra-window table_6",
 )
 """Those that take a second or two; the others wait for rows, start processes or compile kernels again: they
@@ -152,6 +154,34 @@ def test_a_plot_is_drawn_only_where_pictures_are_asked_for(
     assert "rows/s" in (tmp_path / "figure.svg").read_text()
 
 
+def test_a_quick_run_shows_values_and_verdicts_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--paper", "handshake", "--figure", "table_1", "--quick"], tmp_path) == 0
+    said = capsys.readouterr().out
+    assert "emulated" in said
+    assert "Table 1: findings" in said
+    assert "held" in said
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(SystemExit, match="mean nothing"):
+        main(["--quick", "--write"], tmp_path)
+    with pytest.raises(SystemExit, match="no exhibit is called 99"):
+        main(["--figure", "99"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("figures_5_6_7", "Figures 5, 6 and 7"),
+        ("figures_9_and_10", "Figures 9 and 10"),
+        ("figure_8_earlier", "Figure 8, earlier version"),
+        ("text_7_4_measured", "Text of 7.4, measured"),
+    ],
+)
+def test_a_label_is_read_as_a_sentence(name: str, label: str) -> None:
+    assert Exhibit(name, "rates", "5", "not shown", note="a drawing").label == label
+
+
 def test_a_listed_name_is_one_that_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     listed = [line.split(":")[0].split() for line in capsys.readouterr().out.splitlines()]
@@ -159,6 +189,26 @@ def test_a_listed_name_is_one_that_can_be_asked_for(capsys: pytest.CaptureFixtur
     assert main(["--list", "--figure", "text_7_4_measured"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("splitjoin text_7_4_measured: Text of 7.4, measured, count windows")
+
+
+@pytest.mark.parametrize(
+    ("paper", "number", "names"),
+    [
+        ("facebook", "10", ["figures_9_and_10"]),
+        ("facebook", "11", ["figure_11", "figure_11_spark"]),
+        ("splitjoin", "12", ["figure_12", "figure_12_measured"]),
+        ("handshake", "8", ["figure_8_earlier"]),
+        ("handshake", "table_1", ["table_1"]),
+        ("intra-window", "6", ["figures_5_6_7"]),
+        ("intra-window", "19b", ["figure_19b"]),
+    ],
+)
+def test_a_number_stands_for_all_that_is_shown_of_a_figure(
+    paper: str, number: str, names: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--list", "--paper", paper, "--figure", number]) == 0
+    listed = [line.split(":")[0].split()[1] for line in capsys.readouterr().out.splitlines()]
+    assert listed == names
 
 
 def test_only_what_was_made_is_written(tmp_path: Path) -> None:
