@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.command import Command, finish, tell
 from bench.comparison import run_child
-from dovetail.errors import DovetailError
+from dovetail.errors import DovetailError, InputError
 from dovetail.service.cli.stop_signals import unwind_on_sigterm
+
+if TYPE_CHECKING:
+    from bench.soak_report import Soaked
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = DOCS / "how-to/benchmark.md"
+PICTURE = DOCS / "pictures/soak.svg"
 
 
 def command() -> Command:
@@ -36,14 +44,46 @@ def command() -> Command:
     add("--system", choices=("dovetail", "spark", "pql"), default="dovetail", help="(default: dovetail)")
     add("--driver-memory", default="1g", help="the JVM's heap (default: 1g)")
     add("--plot", type=Path, help="draw all figures over time into this file (.svg or .png)")
+    add("--write", action="store_true", help="renew the table and the plot of docs/how-to/benchmark.md")
+    add(
+        "--from",
+        type=Path,
+        dest="said",
+        metavar="FILE",
+        help="show, plot or write what --json has printed into this file; nothing runs",
+    )
     return made
 
 
 def main(argv: list[str]) -> int:
     made = command()
     args = made.parse_args(argv)
+    if args.write and args.system != "dovetail":
+        made.error("the page shows a run of Dovetail: --write goes with --system dovetail")
+    from bench.soak_report import show
+
+    unwind_on_sigterm()
+    try:
+        found = read(args.said) if args.said else run(args, made)
+        if args.plot:
+            from bench.soak_plots import draw
+
+            draw(found, args.plot)
+        if args.write:
+            write(found, PAGE, PICTURE)
+    except DovetailError as error:
+        if args.json:
+            print(json.dumps(error.to_json()))
+        else:
+            tell(str(error))
+        return 1
+    finish(args.json, found.to_json(), lambda: show(found))
+    return 0 if found.level and not found.wrong else 1
+
+
+def run(args: argparse.Namespace, made: Command) -> Soaked:
     from bench.live_traffic import Traffic
-    from bench.soak_report import Soaked, show
+    from bench.soak_report import Soaked
 
     warm_up_s, measured_s = 60 * args.warm_up_minutes, 60 * args.minutes
     try:
@@ -52,22 +92,41 @@ def main(argv: list[str]) -> int:
         )
     except ValueError as error:
         made.error(str(error))
-    unwind_on_sigterm()
-    try:
-        said = soak(args, traffic, warm_up_s)
-    except DovetailError as error:
-        if args.json:
-            print(json.dumps(error.to_json()))
-        else:
-            tell(str(error))
-        return 1
-    found = Soaked(said["samples"], warm_up_s, said["missing"], said["wrong"])
-    if args.plot:
-        from bench.soak_plots import draw
+    said = soak(args, traffic, warm_up_s)
+    return Soaked(said["samples"], warm_up_s, said["missing"], said["wrong"])
 
-        draw(found, args.plot)
-    finish(args.json, found.to_json(), lambda: show(found))
-    return 0 if found.level and not found.wrong else 1
+
+def read(path: Path) -> Soaked:
+    """What an earlier run has found."""
+    from bench.soak_report import Soaked
+
+    try:
+        return Soaked.from_json(json.loads(path.read_text()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"no samples of a soak: {type(error).__name__}: {error}",
+            where=str(path),
+            expected="what `dovetail bench soak --json` printed",
+        ) from error
+
+
+def write(found: Soaked, page: Path, picture: Path) -> None:
+    """The table and the plot of a run, also where something grows: the table says so. A run with wrong pairs,
+    or one that ended before it could tell, stays out of the docs.
+    """
+    from bench.soak_plots import draw
+    from bench.soak_report import shown
+    from bench.tables import renew_tables
+
+    if found.wrong or not found.table().rows:
+        raise InputError(
+            f"{found.wrong:,} wrong pairs" if found.wrong else "too few samples for a slope",
+            where="the samples after the warm-up",
+            expected="a run that can be shown",
+            hint=f"{page.name} is left as it was",
+        )
+    draw(found, picture)
+    renew_tables(page, {"soak": lambda: shown(found, os.path.relpath(picture, page.parent))})
 
 
 def soak(args: argparse.Namespace, traffic: Any, warm_up_s: float) -> dict[str, Any]:

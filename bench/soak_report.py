@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from rich.console import Console
-from rich.table import Table
 
 from bench.slope import Slope, slope_of
+from bench.tables import Table
 
 
 class Line(NamedTuple):
@@ -46,6 +47,11 @@ class Soaked:
     warm_up_s: float
     missing: int
     wrong: int
+
+    @classmethod
+    def from_json(cls, said: dict[str, Any]) -> Self:
+        """From what `to_json` gave."""
+        return cls(said["samples"], said["warm_up_s"], said["missing"], said["wrong"])
 
     def series(self, name: str) -> tuple[list[float], list[float]]:
         """Seconds and values after the warm-up."""
@@ -89,34 +95,44 @@ class Soaked:
             "samples": self.samples,
         }
 
+    @property
+    def minutes(self) -> float:
+        """How long it went on after the warm-up."""
+        seconds, _ = self.series("total_bytes")
+        return (seconds[-1] - seconds[0]) / 60 if seconds else 0.0
+
+    def table(self) -> Table:
+        """With one standard error of each slope."""
+        rows = []
+        for line in LINES:
+            slope = self.slope_per_hour(line)
+            if slope is None:
+                continue
+            form = ",.2f" if line.unit == "s" else ",.1f"
+            figures = [format(value, form) for value in (self.mean(line), slope.per_x, slope.error)]
+            label = f"{line.label}, {line.unit}" if line.unit else line.label
+            rows.append([label, *figures, "SLOPE" if self.grows(line) else "no slope"])
+        return Table(["", "mean", "per hour", "error", "verdict"], rows)
+
 
 def show(found: Soaked) -> None:
-    Console(highlight=False, width=120).print(table(found))
+    console = Console(highlight=False, width=120)
+    console.print(found.table().rich(f"{found.minutes:.0f} minutes after the warm-up"))
+    console.print(_outcome(found))
 
 
-def table(found: Soaked) -> Table:
-    seconds, _ = found.series("total_bytes")
-    minutes = (seconds[-1] - seconds[0]) / 60 if seconds else 0
-    made = Table(title=f"{minutes:.0f} minutes after the warm-up: slopes with one standard error")
-    for head in ("", "mean", "unit", "per hour", "error", "verdict"):
-        made.add_column(head, justify="left" if head in ("", "unit") else "right")
-    for line in LINES:
-        slope = found.slope_per_hour(line)
-        if slope is None:
-            continue
-        form = ",.2f" if line.unit == "s" else ",.1f"
-        made.add_row(
-            line.label,
-            format(found.mean(line), form),
-            line.unit,
-            format(slope.per_x, form),
-            format(slope.error, form),
-            "SLOPE" if found.grows(line) else "no slope",
-        )
-    made.caption = (
-        f"{verdict(found)}; {found.missing:,} pairs were not out at the end, {found.wrong:,} were wrong"
+def shown(found: Soaked, picture: str) -> str:
+    """Plot and table for a page, as Markdown. Prose is under 100 characters wide there."""
+    before = (
+        f"One run, {found.minutes:.0f} minutes after a warm-up of {found.warm_up_s / 60:.0f}, which is gray:"
     )
-    return made
+    plot = f"![Memory, files, handles and latency over time]({picture})"
+    after = textwrap.fill(f"In all: {_outcome(found)}.", 99)
+    return "\n\n".join((before, plot, found.table().markdown(), after))
+
+
+def _outcome(found: Soaked) -> str:
+    return f"{verdict(found)}; {found.missing:,} pairs were not out at the end, {found.wrong:,} were wrong"
 
 
 def verdict(found: Soaked) -> str:
