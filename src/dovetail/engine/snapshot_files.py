@@ -42,7 +42,7 @@ from dovetail.engine.home_snapshots import (
     HomeSnapshots,
     unnamed_pieces,
 )
-from dovetail.engine.live_index import index_root, join_directory
+from dovetail.engine.index_folders import index_root, join_directory
 from dovetail.engine.piece_merging import begin, due, with_merged
 from dovetail.errors import CorruptFile, DovetailError, StateError
 from dovetail.joins.buffer import Buffer, Held

@@ -137,14 +137,8 @@ class JoinReader(PlannedReader):
                 greet(at, number)
             yield from self._read(number, start, end)
             return
-        from dovetail.engine.live_index import (
-            drop_others,
-            groups_at,
-            index_root,
-            join_directory,
-            place_of,
-            unmap_removed,
-        )
+        from dovetail.engine.index_folders import index_root, join_directory, place_of
+        from dovetail.engine.live_index import drop_others, groups_at, unmap_removed
 
         root = index_root(self.config.index_dir)
         join = join_directory(root, self.config.home, self.config.state_path)
