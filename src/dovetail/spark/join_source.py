@@ -123,6 +123,10 @@ class JoinReader(PlannedReader):
             except OSError:  # no port may be opened here
                 self._driver = None
                 return None
+        if self._claims.in_vain:
+            self._claims.close()
+            self._driver = self._claims = None
+            return None
         return self._claims.begin(groups, settled=settled)
 
     # --- task ---
