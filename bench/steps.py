@@ -90,7 +90,8 @@ def _measured(
 ) -> list[dict[str, Any]]:
     """What the steps of these joins cost; the first is what the others are compared with."""
     from bench.steps_work import build
-    from dovetail.engine.live_index import index_root, unmap_all
+    from dovetail.engine.index_folders import index_root
+    from dovetail.engine.live_index import unmap_all
 
     root = arguments.index or index_root(None)
     root.mkdir(parents=True, exist_ok=True)

@@ -221,7 +221,7 @@ FORMATS = {
     "run": Format(
         ("index/near/*/*/*.run", "index/near/*/*/header.json"), specimen.use_runs, _run, repaired=True
     ),
-    "owner": Format(("index/*/home",), specimen.use_owner, repaired=True),
+    "owner": Format(("index/*/home", "index/*/state"), specimen.use_owner, repaired=True),
 }
 
 NEVER_READ = {
@@ -256,7 +256,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "slicing/file_merging.py": "notes about merged files: damaged ones end merging, and no more",
     "spark/head_start_notes.py": "notes with a checksum: damaged ones end the head start, and no more",
     "spark/source_reports.py": ("offset", "checkpoint"),
-    "engine/live_index.py": ("header", "ring", "owner"),
+    "engine/index_folders.py": ("owner",),
+    "engine/live_index.py": ("header", "ring"),
     "engine/run_files.py": ("run",),
     "engine/asked_tasks.py": ("tasks",),
     "engine/handover.py": ("handover",),

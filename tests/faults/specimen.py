@@ -17,7 +17,7 @@ from dovetail.changes import positions
 from dovetail.changes.closing import Closing, read_closing, write_closing
 from dovetail.changes.compare import compare
 from dovetail.changes.versions import Version, read_version, write_version
-from dovetail.engine import asked_tasks, handover, live_index
+from dovetail.engine import asked_tasks, handover, index_folders, live_index
 from dovetail.engine.copying import settle
 from dovetail.engine.join_step import run_step
 from dovetail.engine.measure import measure
@@ -446,7 +446,7 @@ def use_runs(made: Specimen) -> Any:
 
 
 def use_owner(made: Specimen) -> Any:
-    live_index.sweep(made.index)
+    index_folders.sweep(made.index, made.join.home)
     return use_index(made)
 
 

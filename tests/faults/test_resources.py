@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dovetail.engine import live_index
+from dovetail.engine import index_folders, live_index
 from dovetail.errors import HomeError, StateError
 from dovetail.service.torture import nursery, quick_join
 
@@ -122,12 +122,12 @@ def test_an_index_directory_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_memory_disk_that_may_not_be_written_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_index, "TMPFS", tmp_path / "none")
-    assert not live_index.index_root(None).is_relative_to(tmp_path)
+    monkeypatch.setattr(index_folders, "TMPFS", tmp_path / "none")
+    assert not index_folders.index_root(None).is_relative_to(tmp_path)
     (tmp_path / "memory").mkdir()
-    monkeypatch.setattr(live_index, "TMPFS", tmp_path / "memory")
+    monkeypatch.setattr(index_folders, "TMPFS", tmp_path / "memory")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-    assert not live_index.index_root(None).is_relative_to(tmp_path)
+    assert not index_folders.index_root(None).is_relative_to(tmp_path)
 
 
 def run_with_few_handles(home: Path, index: Path, more: int) -> None:

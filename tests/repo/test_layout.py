@@ -52,6 +52,33 @@ def test_no_path_of_one_machine() -> None:
     assert [str(path) for path in written() if MACHINE_PATH.search(path.read_text())] == []
 
 
+KEPT_FOR_GOOD = {
+    "open_store": "homes of a process",
+    "bring": "applications that a process has run",
+    "_worker": "two threads of a process",
+    "address": "functions of a library",
+}
+"""Functions that remember an answer for each argument, without a bound, and what bounds the arguments."""
+
+
+def test_what_a_process_remembers_has_a_bound() -> None:
+    """It runs for months: a cache whose keys come from data would grow for as long."""
+    unbounded = {
+        node.name
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and node.args.args
+        and any(map(_is_unbounded, node.decorator_list))
+    }
+    assert unbounded == set(KEPT_FOR_GOOD)
+
+
+def _is_unbounded(decorator: ast.expr) -> bool:
+    name = ast.unparse(decorator).removeprefix("functools.")
+    return name in ("cache", "lru_cache(None)", "lru_cache(maxsize=None)")
+
+
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = "import sys, dovetail; print({'pyspark', 'numba', 'pyarrow', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

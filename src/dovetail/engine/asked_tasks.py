@@ -94,7 +94,7 @@ def _at_most(tasks: int | None, config: JoinConfig) -> int | None:
     return None if tasks is None else min(tasks, config.most_tasks)
 
 
-@functools.cache
+@functools.lru_cache(64)  # what a store says of a trouble may name each request
 def _tell(trouble: str) -> None:
     """Once for each trouble, to the process's stderr: a join plans many times a minute."""
     logging.getLogger("dovetail").warning("%s", trouble)

@@ -1,9 +1,10 @@
 """Tasks of a cluster ask the driver's side of their source which group they join (`engine/claims.py`).
 
 A task connects, says what its place has, and gets its group. The connection stays open while the task
-runs: so the driver knows how many run at a place, and notices at once when one is lost. In the first step of
-a run tasks only greet. If all of them got through, later steps are claimed. In a network that lets nobody
-connect to the driver's side, tasks have the groups of their numbers, as on a single host.
+runs: so the driver knows how many run at a place, and notices at once when one is lost. In the first steps of
+a run tasks only greet. When all tasks of one got through, later steps are claimed. In a network that lets
+nobody connect to the driver's side, tasks have the groups of their numbers, as on a single host, and after
+`GREETED_STEPS` none waits for an answer any more.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dovetail.engine.claims import Claims, UnknownStep
 from dovetail.errors import RunError
 
 GREETING_S = 2.0
+GREETED_STEPS = 8
 ANSWER_S = 60.0
 _GREETING = -1
 """In place of a task's number."""
@@ -62,9 +64,16 @@ class ClaimServer:
     def begin(self, groups: int, *, settled: bool) -> Claiming:
         """A step; see `Claims.begin`."""
         step = self._claims.begin(groups, settled=settled)
-        if not self._proved:
+        if self._proved:
+            self._greeted.clear()
+        else:
             self._greetings[step] = groups
         return Claiming((self._host, self._server.server_address[1]), self._secret, step, self._proved)
+
+    @property
+    def in_vain(self) -> bool:
+        """Step after step, some of the tasks could not be heard: they will not be."""
+        return not self._proved and len(self._greetings) >= GREETED_STEPS
 
     def close(self) -> None:
         self._server.shutdown()

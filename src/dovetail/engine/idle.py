@@ -139,7 +139,7 @@ def is_idle(timeout_us: int, heard_us: int, now_us: int, writers: Standing) -> b
     return writers.state == "empty" and writers.looked_us - heard_us > timeout_us
 
 
-@functools.cache
+@functools.lru_cache(64)  # what a store says of a trouble may name each request
 def _tell(trouble: str) -> None:
     """Once for each trouble, to the process's stderr: a join plans many times a minute."""
     logging.getLogger("dovetail").warning("%s", trouble)

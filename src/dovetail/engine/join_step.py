@@ -17,9 +17,9 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from dovetail.engine.index_folders import index_root
 from dovetail.engine.index_size import index_bytes
 from dovetail.engine.index_trouble import index_trouble
-from dovetail.engine.live_index import index_root
 from dovetail.engine.queries import config_at
 from dovetail.engine.store import StateStore
 from dovetail.joins.emitted import Emitted

@@ -28,8 +28,6 @@ import errno
 import fcntl
 import os
 import re
-import shutil
-import socket
 import tempfile
 import uuid
 from collections.abc import Collection, Iterator
@@ -39,11 +37,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xxhash
 
 from dovetail.crash_points import crash_point
 from dovetail.engine import run_files
-from dovetail.engine.shared_memory import TMPFS, mapped, reserve
+from dovetail.engine.index_folders import boot_id
+from dovetail.engine.shared_memory import mapped, reserve
 from dovetail.errors import DovetailError, StateError
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.sample import Sample
@@ -54,12 +52,10 @@ from dovetail.joins.theta.runs import SortedRun
 from dovetail.kernels import ring as rings
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Ring
 from dovetail.log import document
-from dovetail.log.homes.filesystem import shown
 from dovetail.model.join_kind import JoinKind, kind_to_json
 from dovetail.model.share import SIDES, Side
 
 KIND, VERSION = "dovetail.index", 7
-_ROOM_BYTES = 1 << 30
 
 RINGS = ("left", "right", "sampled_left", "sampled_right")
 _MOST_HALVINGS = 16  # of the sample: its bits of the hash
@@ -107,7 +103,7 @@ class _Header(NamedTuple):
         whole = [body["generation"], body["halvings"], *lows, *(file.capacity for file in files.values())]
         whole += [*(number for file in files.values() for number in file.meta), *body["totals"].values()]
         sound = (
-            body["boot"] == _boot_id()
+            body["boot"] == boot_id()
             and all(names)
             and all(type(number) is int for number in whole)
             and all(file.capacity > 0 and file.capacity % BLOCK_ROWS == 0 for file in files.values())
@@ -181,7 +177,7 @@ class LiveIndex:
     def save(self, version: str, totals: dict[str, int], sample: Sample) -> None:
         """Declare the mapped rings to be the state of that version."""
         body = {
-            "boot": _boot_id(),
+            "boot": boot_id(),
             "state": version,
             "join_kind": kind_to_json(self.join_kind),
             "generation": self._generation,
@@ -256,6 +252,8 @@ class LiveIndex:
         # The inode too: a file that was put in place of ours under its name is not the one we have mapped.
         if cached is not None and cached[:2] == (name, found.st_ino):
             return cached.ring
+        if cached is None:  # a join or a group that is new here: others may have gone meanwhile
+            unmap_removed(self.directory.parent.parent)
         memory = mapped(path)
         kinds: tuple[Any, ...] = (np.int64, np.uint32, np.int64, np.int64, ENTRY, np.int64, np.int64)
         ring = Ring(
@@ -323,32 +321,6 @@ def unmap_all() -> None:
     run_files.unmap_all()
 
 
-def index_root(chosen: str | None) -> Path:
-    """The directory for indexes on this host: the run's setting, else `DOVETAIL_INDEX_DIR`, else a tmpfs with
-    room, else the temporary directory."""
-    chosen = chosen or os.environ.get("DOVETAIL_INDEX_DIR")
-    if chosen:
-        return Path(chosen)
-    user = f"dovetail-{os.getuid()}"
-    if TMPFS.is_dir() and os.access(TMPFS, os.W_OK) and shutil.disk_usage(TMPFS).free > _ROOM_BYTES:
-        return TMPFS / user
-    return Path(tempfile.gettempdir()) / user
-
-
-def join_directory(root: Path, home: str, state_path: str) -> Path:
-    """A digest of home and join names the directory, so that no two joins share one."""
-    return root / xxhash.xxh3_64_hexdigest(f"{home}\n{state_path}".encode())
-
-
-def group_directory(root: Path, home: str, state_path: str, task: int, tasks: int) -> Path:
-    return join_directory(root, home, state_path) / f"{task}-of-{tasks}"
-
-
-def place_of(root: Path) -> str:
-    """What tells the indexes in a folder of this host from those of any other, for as long as they last."""
-    return f"{socket.gethostname()} {_boot_id()} {root}"
-
-
 def groups_at(join: Path, tasks: int, version: str) -> list[int]:
     """The bucket groups of a join whose indexes on this host are at a version. They are not taken."""
     return [task for task in range(tasks) if _version(join / f"{task}-of-{tasks}") == version]
@@ -362,12 +334,13 @@ def drop_others(join: Path, tasks: int, versions: Collection[str]) -> None:
             _empty(group, versions)
 
 
-def unmap_removed(join: Path) -> None:
-    """Unmap what this process has mapped of files that are gone: they hold their memory until then."""
-    for name in [name for name in MAPPED if name.startswith(f"{join}/")]:
-        if not (Path(name).parent / MAPPED[name].name).exists():
-            del MAPPED[name]
-    run_files.unmap_removed(join)
+def unmap_removed(below: Path) -> None:
+    """Unmap what this process has mapped of files in a folder that are gone: they hold their memory until
+    then."""
+    for name, found in [(name, found) for name, found in MAPPED.items() if name.startswith(f"{below}/")]:
+        if not (Path(name).parent / found.name).exists():
+            MAPPED.pop(name, None)
+    run_files.unmap_removed(below)
 
 
 def _version(group: Path) -> str | None:
@@ -378,14 +351,6 @@ def _version(group: Path) -> str | None:
         return _Header.of(body).state
     except (OSError, DovetailError, KeyError, TypeError, ValueError, AttributeError):
         return None
-
-
-def claim_directory(group: Path, home: str) -> None:
-    """Write down which home the indexes of a join belong to, for `sweep`."""
-    owner = group.parent / "home"
-    if not owner.exists():
-        group.parent.mkdir(parents=True, exist_ok=True)
-        owner.write_text(shown(home))
 
 
 def drop_other_groupings(group: Path) -> None:
@@ -424,24 +389,3 @@ def unmap_other_groupings(group: Path) -> None:
 
 def _grouping(name: str) -> str:
     return name.rpartition("-of-")[2]
-
-
-def sweep(root: Path) -> None:
-    """Remove the indexes of homes that no longer exist: they would hold memory for good."""
-    for owner in root.glob("*/home"):
-        try:
-            home = owner.read_text()
-            gone = "://" not in home and not Path(home).exists()
-        except OSError:  # another run of this host sweeps, too
-            continue
-        except ValueError:  # not a path: nothing will use it again
-            gone = True
-        if gone:
-            shutil.rmtree(owner.parent, ignore_errors=True)
-
-
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "unknown"

@@ -32,6 +32,7 @@ from dovetail.engine.reader_marks import ReaderMarks
 from dovetail.engine.step_log import StepLog
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
+from dovetail.log.homes.filesystem import open_store
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import JoinKind
 from dovetail.model.kind_change import check_change, turns_lazy
@@ -55,6 +56,9 @@ class HostClock(NamedTuple):
 
 
 HOST_CLOCK = HostClock(lambda: time.time_ns() // 1000, lambda: time.monotonic_ns() // 1000)
+
+Sides = tuple[Category, Category]
+"""Opened once for a plan: on an object store opening one is four requests."""
 
 Amend = Callable[[JoinOffset], JoinOffset]
 """Changes where a planned step ends before it is recorded: other hot keys, say."""
@@ -82,7 +86,7 @@ class JoinPlanner:
         self._in_vain: tuple[int, int] | None = None  # what was there when there was nothing to do
 
     @property
-    def categories(self) -> tuple[Category, Category]:
+    def categories(self) -> Sides:
         home = self.config.home
         return Category.open(home, self.config.left), Category.open(home, self.config.right)
 
@@ -101,9 +105,9 @@ class JoinPlanner:
         planned. A stream that waits for the other always has commits: they do not count as new."""
         if start.tasks and start.query != self.config.query:
             return  # a change waits for nothing
-        left, right = self.categories
         seen = self._in_vain if self._in_vain is not None else (start.left, start.right)
-        await_commit([(left, seen[0]), (right, seen[1])], self.config.gate)
+        looked_at = self.categories if open_store(self.config.home).local else ()
+        await_commit(list(zip(looked_at, seen, strict=False)), self.config.gate)
 
     def plan(
         self,
@@ -126,7 +130,7 @@ class JoinPlanner:
         began_us = self._clock.steady_us()
         config, (left, right) = self.config, self.categories
         if start.tasks and start.query != config.query:
-            return self._plan_change(start, began_us)
+            return self._plan_change(start, began_us, (left, right))
         if fills := config.fills(start):
             until, final = (config.filled[0], config.filled[1]), False
         stops: tuple[int | None, int | None] = until or (None, None)
@@ -150,12 +154,12 @@ class JoinPlanner:
         if fills:
             planned = planned._replace(end=filled_to(config, planned.end, (left, right)))
         self._remember(stateless=not start.tasks)
-        end = self.recoverable(start, amend(planned.end) if amend else planned.end)
+        end = self._recoverable(start, amend(planned.end) if amend else planned.end, (left, right))
         self._record(start, planned, new, self._clock.steady_us() - began_us)
         crash_point("coordinator", "planned")
         return end
 
-    def _plan_change(self, start: JoinOffset, began_us: int) -> JoinOffset:
+    def _plan_change(self, start: JoinOffset, began_us: int, sides: Sides) -> JoinOffset:
         """The step that turns the state into one of this configuration. Several changes since the last step
         are one: what was in between has never run."""
         old, new = config_at(self.config, start.query), self.config
@@ -167,17 +171,17 @@ class JoinPlanner:
             turns=[],
             # Tasks stay as they are, and so do hot keys, but for those that the new kind must not split.
             hot=[list(key) for key in still_split(start.hot_keys, new.spec)],
-            paired=self._paired(start, old.join_kind),
+            paired=self._paired(start, old.join_kind, sides),
         )
-        end = self.recoverable(start, end)
+        end = self._recoverable(start, end, sides)
         self._in_vain = None
         self._record(start, Planned(end), ([], []), self._clock.steady_us() - began_us)
         crash_point("coordinator", "planned")
         return end
 
-    def _paired(self, start: JoinOffset, old: JoinKind) -> list[int]:
+    def _paired(self, start: JoinOffset, old: JoinKind, sides: Sides) -> list[int]:
         if turns_lazy(old, self.config.join_kind):
-            stops = zip(self.categories, (start.left, start.right), strict=True)
+            stops = zip(sides, (start.left, start.right), strict=True)
             return [category.first_row(stop) for category, stop in stops]
         return [] if turns_lazy(self.config.join_kind, old) else start.paired
 
@@ -190,22 +194,26 @@ class JoinPlanner:
     def recoverable(self, start: JoinOffset, end: JoinOffset) -> JoinOffset:
         """`end` with all that a rebuild needs to know: from which commits on it reads the log, and the
         recovery path from a step whose snapshots are in the home."""
+        return self._recoverable(start, end, self.categories)
+
+    def _recoverable(self, start: JoinOffset, end: JoinOffset, sides: Sides) -> JoinOffset:
         if start.changes_to(end):
             old = config_at(self.config, start.query).join_kind
-            floored = with_changed_floors(old, self.config, end, *self.categories)
+            floored = with_changed_floors(old, self.config, end, *sides)
         else:
-            floored = with_floors(self.config, end, *self.categories)
+            floored = with_floors(self.config, end, *sides)
         return HomeSnapshots(self.config).remembering(start, floored)
 
     def retain(self, end: JoinOffset) -> None:
         """The step that ends here is done for good: let retention and the removal of old snapshots go on."""
         crash_point("coordinator", "done")
         needed: dict[str, int] = {}
-        for category, floor in zip(self.categories, end.needed, strict=True):
+        sides = self.categories
+        for category, floor in zip(sides, end.needed, strict=True):
             kept = min(floor, self._history(category, floor))
             # Both sides of a self join may be one category. The mark is that of the side that is behind.
             needed[category.name] = min(needed.get(category.name, kept), kept)
-        for category in {category.name: category for category in self.categories}.values():
+        for category in {category.name: category for category in sides}.values():
             if self._marks.move(category, needed[category.name]):
                 category.retain()
         HomeSnapshots(self.config).drop(before=end.way[0].step)

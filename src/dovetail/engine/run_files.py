@@ -117,9 +117,9 @@ def unmap_other_groupings(group: Path) -> None:
             del _mapped[path]
 
 
-def unmap_removed(join: Path) -> None:
-    """Unmap the runs of a join whose files are gone."""
-    for path in [path for path in _mapped if path.startswith(f"{join}/") and not Path(path).exists()]:
+def unmap_removed(below: Path) -> None:
+    """Unmap the runs in a folder whose files are gone."""
+    for path in [path for path in _mapped if path.startswith(f"{below}/") and not Path(path).exists()]:
         del _mapped[path]
 
 

@@ -42,7 +42,7 @@ from dovetail.engine.home_snapshots import (
     HomeSnapshots,
     unnamed_pieces,
 )
-from dovetail.engine.live_index import index_root, join_directory
+from dovetail.engine.index_folders import index_root, join_directory
 from dovetail.engine.piece_merging import begin, due, with_merged
 from dovetail.errors import CorruptFile, DovetailError, StateError
 from dovetail.joins.buffer import Buffer, Held
@@ -59,13 +59,15 @@ from dovetail.joins.snapshot import (
     snapshot_totals,
 )
 from dovetail.joins.state import JoinState
+from dovetail.log.cache import Cache
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.offset import JoinOffset
 
 INLINE_ROWS = 1 << 13
 MAX_PIECE_ROWS = 1 << 20
-_LAST: dict[tuple[str, int], tuple[tuple[str, int, int] | None, SnapshotPart]] = {}
+_LAST: Cache[tuple[tuple[str, int, int] | None, SnapshotPart]] = Cache(max_entries=256, max_bytes=32 << 20)
 """By folder and task: the snapshot in parts that this process wrote last. The next step begins with it."""
+_ROW_BYTES = 48
 LONG_WAY = 8
 """Once a rebuild would have to repeat this many steps, the next step waits until its snapshot is in the
 home."""
@@ -127,7 +129,7 @@ class SnapshotFiles(HomeSnapshots):
         name, part = _name(offset, task), replace(last, pieces=tuple(pieces))
         written = self._write(offset, name, encode_part(part, name), pieces)
         if written:
-            _LAST[str(self._here), task] = self._stamp(name), part
+            _LAST.put((str(self._here), task), (self._stamp(name), part), part.size * _ROW_BYTES)
         return written
 
     def _piece_here(self, offset: JoinOffset, task: int, part: SnapshotPart) -> Piece:
@@ -174,7 +176,7 @@ class SnapshotFiles(HomeSnapshots):
     def last_part(self, offset: JoinOffset, task: int) -> SnapshotPart:
         """What changed since its pieces, and their names: as this process wrote it a step ago, or read."""
         name = _name(offset, task)
-        stamp, part = _LAST.get((str(self._here), task), (None, None))
+        stamp, part = _LAST.get((str(self._here), task)) or (None, None)
         if part is not None and stamp is not None and stamp == self._stamp(name):
             return part
         return self._part(name)

@@ -19,14 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.advance import advance
-from dovetail.engine.live_index import (
-    LiveIndex,
-    claim_directory,
-    drop_other_groupings,
-    group_directory,
-    index_root,
-    unmap_other_groupings,
-)
+from dovetail.engine.index_folders import claim_directory, group_directory, index_root, sweep
+from dovetail.engine.live_index import LiveIndex, drop_other_groupings, unmap_other_groupings
 from dovetail.engine.queries import config_at
 from dovetail.engine.regrouping import dealt_totals
 from dovetail.engine.snapshot_files import INLINE_ROWS, SnapshotFiles, in_pieces
@@ -59,7 +53,8 @@ class StateStore:
         self._verbs = verbs_of(config.join_kind)
         root = index_root(config.index_dir)
         directory = group_directory(root, config.home, config.state_path, share.task, share.tasks)
-        claim_directory(directory, config.home)
+        if claim_directory(directory, config.home, config.state_path):
+            sweep(root, config.home)  # what has no join any more makes room for one that is new here
         unmap_other_groupings(directory)
         self.index = LiveIndex(directory, config.join_kind)
         self.snapshots = SnapshotFiles(config)

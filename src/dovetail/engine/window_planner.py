@@ -18,6 +18,7 @@ the rows of open sessions; it is looked for whenever the commits since it have d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from dovetail.crash_points import crash_point
@@ -28,6 +29,7 @@ from dovetail.engine.window_record import WindowRecord, write_record
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.log.generations import columns_lacking
+from dovetail.log.homes.filesystem import open_store
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.window_config import WindowConfig, WindowSettings
 from dovetail.model.window_offset import WindowOffset
@@ -97,7 +99,9 @@ class WindowPlanner:
 
     def await_news(self, given: WindowOffset) -> None:
         """Wait for a moment, or until there is a commit that has not been looked at."""
-        await_commit([(self.category, max(self._known, given.begun().commit))], self.config.gate)
+        looked_at = [self.category] if open_store(self.config.home).local else []
+        seen = max(self._known, given.begun().commit)
+        await_commit([(category, seen) for category in looked_at], self.config.gate)
 
     def plan(self, given: WindowOffset, *, until: int | None = None, final: bool = False) -> WindowOffset:
         """The end of the next step; `given` itself if there is nothing to do.
@@ -216,11 +220,11 @@ class WindowPlanner:
         window, upto_us = self.config.window, self._before(commit)
         if upto_us == NEVER or upto_us <= start.time:
             return False
-        times = [
+        times = (  # of all commits of the open windows, so that it is asked for last
             seen.times
-            for seen in self._seen[start.floor - self._base : commit - self._base]
+            for seen in islice(self._seen, start.floor - self._base, commit - self._base)
             if seen.times is not None
-        ]
+        )
         if window.is_session:
             enough = hurried or start.time == NEVER or upto_us - start.time >= window.length_us // 8
             return enough and any(low + window.length_us <= upto_us for low, _ in times)

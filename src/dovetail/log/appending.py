@@ -51,7 +51,7 @@ def append(
         producers = dict(tail.producers) if tail else {}
         if producer is not None and batch is not None:
             if producers.get(producer, -1) >= batch:
-                found = _commit_of(category, producer, batch, number)
+                found = commit_of(category, producer, batch, number)
                 if lost and not category.store.local and not _is_ours(found, segments):
                     raise _overtaken(category, producer, batch)
                 return found
@@ -109,7 +109,7 @@ def _overtaken(category: Category, producer: str, batch: int) -> StateError:
     )
 
 
-def _commit_of(category: Category, producer: str, batch: int, stop: int) -> Commit:
+def commit_of(category: Category, producer: str, batch: int, stop: int) -> Commit:
     """The first commit by which `producer` had appended `batch`: its last batch only grows, so bisect."""
     low, high = history.bounds(category).first, stop - 1
     while low < high:

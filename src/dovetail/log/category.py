@@ -219,6 +219,13 @@ class Category:
         the rows that are asked for."""
         return ledger.commit_range(self, start, stop)
 
+    def last_of(self, producer: str) -> int | None:
+        """The number of the newest commit of a producer, or of the first commit if that one is gone; None if
+        it has never appended. However many others have come since, a few commits are read."""
+        stop = self.next_commit()
+        batch = self.commit(stop - 1).producers.get(producer) if stop else None
+        return None if batch is None else appending.commit_of(self, producer, batch, stop).number
+
     def first_row(self, n: int) -> int:
         """The number of the first row from commit `n` on, which may be the next one to come."""
         if n < self.next_commit(n):

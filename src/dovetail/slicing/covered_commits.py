@@ -27,7 +27,8 @@ def last_of(
     category: Category, producer: str, tells: Callable[[Mapping[str, Any]], bool] | None = None
 ) -> Commit | None:
     """The newest commit of a producer that is there. `tells`: the newest whose covers are such."""
-    for number in range(category.next_commit() - 1, category.first_commit() - 1, -1):
+    newest = category.last_of(producer)
+    for number in range(-1 if newest is None else newest, category.first_commit() - 1, -1):
         commit = category.commit(number)
         if commit.producer == producer and (tells is None or tells(commit.covers or {})):
             return commit

@@ -52,6 +52,7 @@ class FolderTail:
         whole = self._clock() - self._all_listed_s >= LIST_AGAIN_S
         if whole:
             self._settled.clear()
+            self._folders.clear()  # all that are there are listed now
             self._all_listed_s = self._clock()
         there: set[str] = set()
         found = [file for file in self._files(there) if file.path not in self._known]

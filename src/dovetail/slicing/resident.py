@@ -129,6 +129,10 @@ class ResidentSlicer:
         except Exception as error:
             self.error = error
             self._failed(error)
+        finally:
+            name = self._category.home, self._slicer.producer
+            if _active.get(name) is self:  # what it was made of goes with it, and may be a whole session
+                del _active[name]
 
     def _slice(self, intake: Intake) -> None:
         intake.look()

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dovetail.changes.own_folders import output_folder
 from dovetail.crash_points import crash_point
+from dovetail.engine.index_folders import index_root, join_directory
 from dovetail.engine.join_step import run_step
-from dovetail.engine.live_index import groups_at, index_root, join_directory
+from dovetail.engine.live_index import groups_at
 from dovetail.engine.planner import JoinPlanner
 from dovetail.log.category import Category
 from dovetail.model.offset import JoinOffset

@@ -123,6 +123,10 @@ class JoinReader(PlannedReader):
             except OSError:  # no port may be opened here
                 self._driver = None
                 return None
+        if self._claims.in_vain:
+            self._claims.close()
+            self._driver = self._claims = None
+            return None
         return self._claims.begin(groups, settled=settled)
 
     # --- task ---
@@ -137,14 +141,8 @@ class JoinReader(PlannedReader):
                 greet(at, number)
             yield from self._read(number, start, end)
             return
-        from dovetail.engine.live_index import (
-            drop_others,
-            groups_at,
-            index_root,
-            join_directory,
-            place_of,
-            unmap_removed,
-        )
+        from dovetail.engine.index_folders import index_root, join_directory, place_of
+        from dovetail.engine.live_index import drop_others, groups_at, unmap_removed
 
         root = index_root(self.config.index_dir)
         join = join_directory(root, self.config.home, self.config.state_path)

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.engine.gates import Gates
-from dovetail.engine.live_index import index_root, sweep
+from dovetail.engine.index_folders import index_root, sweep
 from dovetail.errors import Unreachable
 from dovetail.plan.physical import FileSink, Output, Plan
 from dovetail.slicing.file_merging import FileMerging, MergingThread
@@ -106,7 +106,7 @@ class Run:
     def execute(self) -> None:
         """Run to the end: of the input, or until `stop` is set. The application must be claimed."""
         _running.add(self)
-        sweep(index_root(self.index_dir))
+        sweep(index_root(self.index_dir), self.home)
         write_quickly(self.spark, self.home)
         prepared = self.prepared or prepare(self.spark, self.plan, self.home, self.mode, self.index_dir)
         self.stages, gates = prepared.stages, prepared.gates

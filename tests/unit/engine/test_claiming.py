@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dovetail.engine.claiming import Claiming, ClaimServer, claimed, greet
+from dovetail.engine.claiming import GREETED_STEPS, Claiming, ClaimServer, claimed, greet
 from dovetail.engine.claims import Claims
 from dovetail.errors import RunError
 
@@ -49,6 +49,21 @@ def test_steps_are_not_claimed_before_all_tasks_of_one_have_greeted(server: Clai
     greet(first, 0)
     greet(first, 0)  # a second attempt proves no more
     assert not server.begin(2, settled=True).proved
+
+
+def test_where_nobody_gets_through_nobody_is_asked_to_for_ever(server: ClaimServer) -> None:
+    """Each task waits for an answer that does not come."""
+    for _ in range(GREETED_STEPS):
+        assert not server.in_vain
+        greet(server.begin(2, settled=True), 0)
+    assert server.in_vain
+
+
+def test_steps_that_are_claimed_are_never_in_vain(server: ClaimServer) -> None:
+    for _ in range(GREETED_STEPS + 1):
+        step = server.begin(1, settled=True)
+        greet(step, 0)
+    assert not server.in_vain
 
 
 def test_who_does_not_know_the_secret_gets_no_answer(server: ClaimServer) -> None:

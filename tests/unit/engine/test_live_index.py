@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dovetail.engine import live_index
+from dovetail.engine import index_folders, live_index
 from dovetail.engine.live_index import LiveIndex
 from dovetail.joins.buffer import Held
 from dovetail.joins.streams import Times
@@ -18,6 +19,7 @@ from dovetail.kernels.ring import tag_of
 from dovetail.log import document
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin
+from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(60, 60, "inner")
 TIMES = Times(0, 0)
@@ -56,12 +58,79 @@ def test_an_index_that_was_lost_and_made_anew_is_mapped_anew(
 def test_indexes_of_homes_that_are_gone_are_swept(tmp_path: Path) -> None:
     for name in ("kept", "gone"):
         (tmp_path / name).mkdir()
-        live_index.claim_directory(tmp_path / "index" / name / "0-of-1", str(tmp_path / name))
-        saved(tmp_path / "index" / name / "0-of-1", "v", [1])
+        claimed(tmp_path / "index", tmp_path / name, "apps/app/state/join")
     (tmp_path / "gone").rmdir()
-    live_index.sweep(tmp_path / "index")
-    assert attached_rows(tmp_path / "index" / "kept" / "0-of-1", "v") == [1]
-    assert not (tmp_path / "index" / "gone").exists()
+    index_folders.sweep(tmp_path / "index", str(tmp_path / "another"))
+    assert left_in(tmp_path / "index") == {f"{tmp_path / 'kept'} apps/app/state/join"}
+
+
+def claimed(root: Path, home: Path, state_path: str) -> Path:
+    """A worker makes an index of a join."""
+    group = index_folders.group_directory(root, str(home), state_path, 0, 1)
+    assert index_folders.claim_directory(group, str(home), state_path)
+    saved(group, "v", [1])
+    return group
+
+
+def left_in(root: Path) -> set[str]:
+    """The homes and joins that have sound indexes."""
+    found = set()
+    for owner in root.glob("*/home"):
+        assert attached_rows(owner.parent / "0-of-1", "v") == [1]
+        found.add(f"{owner.read_text()} {(owner.parent / 'state').read_text()}")
+    return found
+
+
+def test_indexes_of_joins_that_are_gone_are_swept(tmp_path: Path) -> None:
+    """The application was deleted, or its query has lost the join."""
+    root, home, another = tmp_path / "index", tmp_path / "home", tmp_path / "another"
+    for state in ("apps/kept/state/join", "apps/kept/state/left", "apps/deleted/state/join"):
+        (home / state).mkdir(parents=True)
+        claimed(root, home, state)
+    another.mkdir()
+    claimed(root, another, "apps/unknown/state/join")
+    shutil.rmtree(home / "apps/deleted")
+    (home / "apps/kept/state/left").rmdir()
+    index_folders.sweep(root, str(home))
+    assert left_in(root) == {f"{home} apps/kept/state/join", f"{another} apps/unknown/state/join"}
+
+
+def test_a_join_that_is_new_on_a_host_makes_room(tmp_path: Path) -> None:
+    """A query has changed while it ran: nothing starts that would sweep."""
+    before = Driven.make(tmp_path, SPEC)
+    before.append("left", ("a", 1))
+    before.step()
+    states = {path.read_text() for path in (tmp_path / "index").glob("*/state")}
+    assert states == {before.config.state_path}
+    shutil.rmtree(tmp_path / "home" / before.config.state_path)
+    after = Driven(replace(before.config, join="other"))
+    after.step()
+    states = {path.read_text() for path in (tmp_path / "index").glob("*/state")}
+    assert states == {after.config.state_path}
+
+
+def test_an_index_of_an_earlier_release_says_whose_it_is_when_it_is_used(tmp_path: Path) -> None:
+    root, home, state = tmp_path / "index", tmp_path / "home", "apps/app/state/join"
+    home.mkdir()
+    group = claimed(root, home, state)
+    (group.parent / "state").unlink()
+    index_folders.sweep(root, str(home))
+    assert attached_rows(group, "v") == [1], "nobody knows whether its join is gone"
+    assert index_folders.claim_directory(group, str(home), state)
+    index_folders.sweep(root, str(home))
+    assert not group.exists()
+
+
+def test_a_worker_that_gets_a_new_ring_lets_go_of_those_that_are_gone(tmp_path: Path) -> None:
+    """Of joins that will never run here again, and would hold their memory until the process ends."""
+    for join in ("gone", "kept"):
+        (tmp_path / join).mkdir()
+        saved(tmp_path / join / "0-of-1", "v", [1])
+    shutil.rmtree(tmp_path / "gone")
+    (tmp_path / "new").mkdir()
+    saved(tmp_path / "new" / "0-of-1", "v", [1])
+    mapped = {Path(name).parts[-3] for name in live_index.MAPPED if name.startswith(str(tmp_path))}
+    assert mapped == {"kept", "new"}
 
 
 def ring_file(directory: Path, side: str = "left") -> Path:
@@ -142,9 +211,9 @@ def test_two_runs_that_begin_at_once_sweep_the_same_folder(
 @pytest.mark.parametrize("owner", [b"\xff\xfe", b"a\0b", b"/gone"])
 def test_an_owner_that_cannot_be_read_is_swept(tmp_path: Path, owner: bytes) -> None:
     group = tmp_path / "index" / "x" / "0-of-1"
-    live_index.claim_directory(group, str(tmp_path))
+    index_folders.claim_directory(group, str(tmp_path), "apps/app/state/join")
     (group.parent / "home").write_bytes(owner)
-    live_index.sweep(tmp_path / "index")
+    index_folders.sweep(tmp_path / "index", str(tmp_path))
     assert not group.parent.exists()
 
 

@@ -15,7 +15,9 @@ import pytest
 import dovetail
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import document
+from dovetail.log.cache import COMMITS
 from dovetail.log.category import Category
+from dovetail.slicing.covered_commits import last_of
 from home_files import change, content, matching, names, remove
 
 
@@ -29,6 +31,24 @@ def test_a_batch_enters_once(category: Category, put: Any, ids: Any) -> None:
     assert [commit.number for commit in (first, second, other)] == [0, 1, 2]
     assert category.commit(2).producers == {"app": 1, "other": 0}
     assert sorted(ids(category)) == [*range(10), *range(100, 110), *range(200, 210)]
+
+
+def test_the_last_commit_of_a_producer_is_found_without_reading_those_since(
+    category: Category, put: Any, forget: Callable[[], None]
+) -> None:
+    put(category, 0, 1, producer="quiet", batch=7)
+    put(category, 1, 1, producer="gone", batch=0)
+    for batch in range(500):
+        put(category, batch, 1, producer="busy", batch=batch)
+    forget()
+    assert [category.last_of(name) for name in ("quiet", "gone", "nobody")] == [0, 1, None]
+    assert last_of(category, "busy") == category.commit(501)
+    assert len(COMMITS.keys) < 40
+    category.set_reader("here", 2)
+    category.retain()
+    assert category.first_commit() == 2
+    assert last_of(category, "quiet") is None
+    assert last_of(category, "busy") == category.commit(501)
 
 
 def test_a_repeated_batch_gives_its_commit_among_many(category: Category, put: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from dovetail.slicing.folder_tail import FORGET_S, LIST_AGAIN_S, FolderTail
@@ -49,6 +50,23 @@ def test_hidden_files_and_those_read_before_are_passed_over(tmp_path: Path) -> N
     for name in (".draft", "_SUCCESS", "_temporary/part", "read", "fresh"):
         put(tmp_path, name)
     assert names(FolderTail(str(tmp_path), [str(tmp_path / "read")])) == ["fresh"]
+
+
+def test_folders_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    """One for each hour comes and goes, for years."""
+    clock = Clock()
+    tail = FolderTail(str(tmp_path), [], clock)
+    put(tmp_path, "stays")
+    assert names(tail) == ["stays"]
+    for hour in range(3):
+        put(tmp_path, f"hour={hour}/file")
+        assert names(tail) == [f"hour={hour}/file"]
+        shutil.rmtree(tmp_path / f"hour={hour}")
+        clock.now_s += LIST_AGAIN_S
+    for _ in range(3):  # files that were read are remembered for longer
+        clock.now_s += 2 * FORGET_S
+        assert names(tail) == []
+    assert "hour" not in repr(vars(tail))
 
 
 def test_a_file_in_a_folder_that_seems_unchanged_is_found_when_all_is_listed(tmp_path: Path) -> None:

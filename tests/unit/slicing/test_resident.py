@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -451,3 +453,14 @@ def test_a_second_slicer_of_the_same_stage_takes_over_from_the_first(folder: Fol
     assert folder.ids() == [0, 1, 2]
     [report] = read_reports(folder.category) or [None]
     assert report is None or report.state == "stopped"
+
+
+def test_nothing_keeps_a_slicer_that_has_ended(folder: Folder) -> None:
+    """What it was made of may be a whole session, in a process that goes on with others."""
+    slicer = ResidentSlicer(folder.category, folder.slicer, folder.intake, finite=True)
+    slicer.start()
+    slicer.join()
+    kept = weakref.ref(slicer)
+    del slicer
+    gc.collect()
+    assert kept() is None

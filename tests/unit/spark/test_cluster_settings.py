@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.engine.live_index import index_root
+from dovetail.engine.index_folders import index_root
 from dovetail.engine.masters import is_cluster, retrying
 from dovetail.service.cli.run import index_dir_for
 from dovetail.spark.session import cluster_settings
