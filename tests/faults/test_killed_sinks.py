@@ -44,12 +44,12 @@ def test_killed_at_every_moment(kind: str, tmp_path: Path, request: pytest.Fixtu
     # At the points between; then in the middle of something, as far as the machine lets us choose.
     for crash in (*POINTS, "any", "any", None):
         point = crash if crash in POINTS else None
-        process, said = writing_process.start(place.kind, place.options, BATCHES, point)
+        process, said = writing_process.start(place.kind, place.options, BATCHES, point, stays=crash == "any")
         if crash == "any":
             for _ in range(chance.randrange(1, 3)):
                 said.recv()
             process.kill()
-        process.join(120)
+        process.join(300)
         assert process.exitcode == (0 if crash is None else -9)
     found = place.rows()
     counts = Counter(zip(found["batch"].to_pylist(), found["row"].to_pylist(), strict=True))

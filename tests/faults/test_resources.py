@@ -144,7 +144,7 @@ def test_running_out_of_file_handles(tmp_path: Path) -> None:
     for more in range(0, 8, 2):
         log.unlink(missing_ok=True)
         process = nursery.start(run_with_few_handles, (home, index, more), {}, log)
-        process.join(120)
+        process.join(300)
         assert process.exitcode in (0, 1), (more, process.exitcode, signal.SIGKILL)
         if process.exitcode == 1:
             failed += 1

@@ -4,6 +4,7 @@ predecessor again, and may be killed at any moment."""
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -32,8 +33,10 @@ def rows_of(batch: int) -> list[pa.RecordBatch]:
     return [pa.RecordBatch.from_pydict(columns, SCHEMA)]
 
 
-def write(kind: str, options: dict[str, Any], batches: int, crash: str | None, said: Connection) -> None:
-    """Says each batch that counts."""
+def write(
+    kind: str, options: dict[str, Any], batches: int, crash: str | None, said: Connection, stays: bool
+) -> None:
+    """Says each batch that counts. `stays`: it does not end by itself, however late it is killed."""
     arm({VARIABLE: crash} if crash else {})
     sink = open_sink(kind, options.items(), Writer("app", "t", "checkpoint"))
     sink.prepare(SCHEMA)
@@ -46,16 +49,18 @@ def write(kind: str, options: dict[str, Any], batches: int, crash: str | None, s
         sink.commit(batch, written)
         crash_point("sink", "committed")
         said.send(batch)
+    if stays:
+        signal.pause()
 
 
 def start(
-    kind: str, options: dict[str, Any], batches: int, crash: str | None
+    kind: str, options: dict[str, Any], batches: int, crash: str | None, *, stays: bool
 ) -> tuple[BaseProcess, Connection]:
     """In a process forked from one that has imported what sinks need."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, *LIBRARIES])
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=write, args=(kind, options, batches, crash, there), daemon=True)
+    process = context.Process(target=write, args=(kind, options, batches, crash, there, stays), daemon=True)
     process.start()
     there.close()
     return process, here

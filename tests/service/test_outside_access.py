@@ -21,6 +21,7 @@ from fastapi.testclient import TestClient
 from serving import calling, people, quiet_daemon
 
 from dovetail.errors import CorruptFile, SettingError
+from dovetail.service.access import oidc
 from dovetail.service.access.audit import audited
 from dovetail.service.access.oidc import Provider, read_provider, write_provider
 from dovetail.service.access.people import User, add_user, change, grant
@@ -52,6 +53,7 @@ def issuer() -> Iterator[str]:
 @pytest.fixture
 def daemon(tmp_path: Path, issuer: str, monkeypatch: pytest.MonkeyPatch) -> Daemon:
     made = quiet_daemon(tmp_path)
+    monkeypatch.setattr(oidc, "PATIENCE_S", 300.0)
     people(made.home)
     monkeypatch.setenv("OIDC_SECRET", "client secret")
     write_provider(made.home, Provider(issuer, "dovetail", "OIDC_SECRET"))
