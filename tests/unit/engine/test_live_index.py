@@ -196,7 +196,7 @@ def test_two_runs_that_begin_at_once_sweep_the_same_folder(
 ) -> None:
     """The other one removes what this one has just found."""
     for name in ("gone", "gone too"):
-        live_index.claim_directory(tmp_path / "index" / name / "0-of-1", str(tmp_path / name))
+        index_folders.claim_directory(tmp_path / "index" / name / "0-of-1", str(tmp_path / name), "app/join")
     read = Path.read_text
 
     def swept_meanwhile(path: Path) -> str:
@@ -204,7 +204,7 @@ def test_two_runs_that_begin_at_once_sweep_the_same_folder(
         return read(path)
 
     monkeypatch.setattr(Path, "read_text", swept_meanwhile)
-    live_index.sweep(tmp_path / "index")
+    index_folders.sweep(tmp_path / "index", str(tmp_path))
     assert list((tmp_path / "index").iterdir()) == []
 
 
