@@ -20,7 +20,8 @@ from typing import Any
 import pyspark
 
 from dovetail_dev.ivy import fetched, retrieve
-from dovetail_dev.kafka_broker import PATIENCE_S, free_port
+from dovetail_dev.kafka_broker import PATIENCE_S
+from dovetail_dev.ports import free_port
 
 VERSION = "3.1.3"
 """It runs on Java 17. Later ones were not tried."""

@@ -18,7 +18,7 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
 )
 
 from dovetail_dev.ivy import fetched, retrieve
-from dovetail_dev.kafka_broker import free_port
+from dovetail_dev.ports import free_port
 
 VERSION, JETTY = "1.10.0", "12.0.16"
 _IVY = f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">

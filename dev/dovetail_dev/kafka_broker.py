@@ -12,12 +12,13 @@ from contextlib import closing
 from pathlib import Path
 
 from dovetail_dev.ivy import fetched, retrieve
+from dovetail_dev.ports import free_port
 
 VERSION = "4.0.1"
 """Later ones, as of 4.3.1, lose transactions: a coordinator that starts takes partitions that have no leader
 yet for deleted ones, does not tell them that a transaction is committed, and forgets it. Where all brokers
 die at once, as the only one does here, what was written last can then never be read."""
-PATIENCE_S = 180
+PATIENCE_S = 300
 USER, PASSWORD = "dovetail", "hunter2-of-tests"
 """Whom the secure listener of a broker knows, by PLAIN and by SCRAM-SHA-256."""
 _LOGIN = "org.apache.kafka.common.security"
@@ -165,9 +166,3 @@ def _certified(folder: Path) -> Path:
     subprocess.run(["openssl", "req", *asked, *subject], cwd=folder, check=True, capture_output=True)
     (folder / "server.pem").write_text((folder / "key.pem").read_text() + (folder / "ca.pem").read_text())
     return folder / "ca.pem"
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -7,12 +7,13 @@ import glob
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from dovetail_dev.ports import free_port
 
 PASSWORD = "a wholly secret word"
 
@@ -23,7 +24,7 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         self.bin = _binaries()
         self.data = folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
         if os.getuid() == 0:
             shutil.chown(folder, self.user)
@@ -44,11 +45,11 @@ class Postgres:
         return f"postgresql://tester:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        self._call("pg_ctl", "-D", self.data, "-w", "-t", "60", "-l", self.data / "server.log", "start")
+        self._call("pg_ctl", "-D", self.data, "-w", "-t", "300", "-l", self.data / "server.log", "start")
 
     def stop(self, mode: str = "fast") -> None:
         """`immediate`: without a shutdown, so that the next start recovers."""
-        self._call("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop")
+        self._call("pg_ctl", "-D", self.data, "-w", "-t", "300", "-m", mode, "stop")
 
     def kill(self) -> None:
         """As a machine that loses its power."""
@@ -103,9 +104,3 @@ def _found() -> str | None:
     return next((place for place in places if os.path.exists(f"{place}/initdb")), None) or (
         os.path.dirname(os.path.realpath(on_path)) if on_path else None
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

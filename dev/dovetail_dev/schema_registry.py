@@ -12,7 +12,8 @@ import urllib.request
 from pathlib import Path
 
 from dovetail_dev.ivy import fetched, retrieve
-from dovetail_dev.kafka_broker import PATIENCE_S, free_port
+from dovetail_dev.kafka_broker import PATIENCE_S
+from dovetail_dev.ports import free_port
 
 VERSION = "3.0.9"  # later ones need Java 21
 _IVY = f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">

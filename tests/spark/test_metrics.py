@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import urllib.request
 
@@ -15,6 +14,7 @@ from commands import run_command
 from dovetail.service import metrics_reporter
 from dovetail.service.cli.run import run_application
 from dovetail.service.figures import RunFigures
+from dovetail_dev.ports import free_port
 from spark.application import Application
 from spark.events import events, write_files
 from spark.pairs import pairs
@@ -66,14 +66,12 @@ def test_served_while_it_runs(application: Application, monkeypatch: pytest.Monk
     monkeypatch.setattr(metrics_reporter, "EVERY_S", 0.2)
     for name, seed in (("l", 63), ("r", 64)):
         write_files(events(ROWS, 2000, seed), application.folder / name, 4)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     stop, fetched = threading.Event(), []
 
     def look(now: RunFigures) -> None:
         if now.joins and now.joins[0].matches:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
                 fetched.append(samples(answer.read().decode()))
             if fetched[-1].get(("dovetail_join_matches_total", "pairs"), 0) > 0:
                 stop.set()

@@ -16,7 +16,7 @@ from dovetail.connectors.sink import Writer
 from dovetail.errors import InputError, PlaceError, Unreachable
 from dovetail_dev.hive_metastore import HiveMetastore
 from dovetail_dev.iceberg_rest import iceberg_rest
-from dovetail_dev.kafka_broker import free_port
+from dovetail_dev.ports import free_port
 from unit.connectors.places import sorted_rows
 from unit.connectors.test_sinks import SCHEMA, batch, written
 
