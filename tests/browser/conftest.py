@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dovetail.service.keeping.processes import processes_of
+from dovetail_dev.ports import free_port
 from dovetail_dev.spark_cluster import until
+from leftovers import end_all
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -53,7 +53,7 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.home, self.log, self.folder = str(folder / "home"), folder / "serve.log", folder
-        self.port = 0
+        self.port = free_port()  # for when it is started again
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> str:
@@ -88,8 +88,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     finally:
         if made.process is not None and made.process.poll() is None:
             made.stop()
-        for process in processes_of(made.home, "clicks"):
-            os.killpg(process.pid, signal.SIGKILL)
+        end_all(made.home)
 
 
 @pytest.fixture

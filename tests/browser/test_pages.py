@@ -71,21 +71,21 @@ def _people_and_tokens(page: Page) -> None:
     form.locator("[name=password]").fill("four words are long enough")
     form.locator("[name=groups]").fill("ads")
     form.locator("button").click()
-    assert "with a password" in page.inner_text("main table >> nth=0")
+    page.wait_for_selector("main table >> nth=0 >> text=with a password")
     form = page.locator("form:has(button:text-is('Grant the role'))")
     form.locator("[name=name]").fill("@ads")
     form.locator("[name=role]").select_option("deployer")
     form.locator("button").click()
-    assert "@ads\tdeployer" in page.inner_text("main table >> nth=1")
+    page.wait_for_selector("main table >> nth=1 >> tr:has-text('@ads'):has-text('deployer')")
     page.click("nav >> text=Tokens")
     page.fill("[name=name]", "ci")
     page.click("button:text-is('Make the token')")
     secret = page.inner_text("#secret")
     assert len(secret) > 40
     page.click("nav >> text=Tokens")
-    assert page.locator("#secret").count() == 0
+    page.wait_for_selector("#secret", state="detached")
     page.click("button:text-is('Revoke')")
-    assert "There are no tokens" in page.inner_text("main table")
+    page.wait_for_selector("main table:has-text('There are no tokens')")
 
 
 def test_by_keyboard_and_for_readers_of_the_screen(service: Service, person: Callable[..., Page]) -> None:
