@@ -16,6 +16,7 @@ from dovetail.changes.versions import read_version
 from dovetail.errors import PlanError
 from dovetail.plan.application_file import read_application
 from dovetail.service.committed_files import committed_files
+from dovetail_dev.spark_cluster import until
 from laws.effort import THOROUGH
 from replaying import Replayed
 from spark.application import Application
@@ -132,15 +133,19 @@ def test_a_live_stream(application: Application) -> None:
             write_files(table.slice(ROWS // 2), application.folder / name, 1, first=1)
         db = database(l=left, r=right)
         expected = join_sql("inner", "l.id, r.id", ON)
-        for query in application.spark.streams.active:
-            if query.id != output.id:  # those that write the log
-                query.processAllAvailable()
-        output.processAllAvailable()
-        found = database(found=committed_files(application.folder / "out")).execute("FROM found").fetchall()
+        wanted = sorted(db.execute(expected).fetchall())
+
+        def found() -> list[tuple[int, int]]:
+            files = [pq.read_table(file) for file in committed_files(application.folder / "out")]
+            return sorted(tuple(row.values()) for table in files for row in table.to_pylist())
+
+        # Threads slice both streams: of what they have not come to, Spark knows nothing.
+        until(lambda: len(found()) >= len(wanted) or not output.isActive, "all pairs come out")
+        assert output.isActive, output.exception()
     finally:
         for query in application.spark.streams.active:
             query.stop()
-    assert sorted(found) == sorted(db.execute(expected).fetchall())
+    assert found() == wanted
 
 
 def test_calls_that_mean_nothing(application: Application) -> None:

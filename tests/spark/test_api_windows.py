@@ -4,7 +4,6 @@ index; other windows in the same home are refused."""
 from __future__ import annotations
 
 import datetime
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,7 +68,7 @@ def test_windows_equal_the_batch_join_over_a_restart(application: Application) -
         for side, table in (("l", left), ("r", right)):
             write_files(table.slice(part * half, half), application.folder / side, 1, first=part)
         run(application, "drain" if part else "available-now")
-        shutil.rmtree(application.index)
+        application.index.rename(application.folder / f"index {part}")  # a copy may still be made of it
 
     db = database(l=left, r=right)
     windowed(db)

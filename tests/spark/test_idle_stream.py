@@ -12,6 +12,7 @@ import dovetail
 from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, read_reports
 from dovetail.service.figures import RunFigures
+from dovetail_dev.spark_cluster import until
 from laws.effort import THOROUGH
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
@@ -95,7 +96,7 @@ def test_a_join_over_a_join_waits_for_the_first_one(
     of the first is behind, so is all that comes after it."""
     from dovetail.slicing import resident
 
-    slow, quick, never = threading.Event(), threading.Event(), threading.Event()
+    slow, quick = threading.Event(), threading.Event()
     append_parts = resident.append_parts
 
     def slowly(category: Category, written: list[Any], producer: str, *rest: Any) -> Any:
@@ -115,21 +116,20 @@ def test_a_join_over_a_join_waits_for_the_first_one(
         return dovetail.join(left, right, "k", **times, **bounds, name=name, home=application.home, buckets=4)
 
     def said(name: str) -> tuple[str, int | None]:
-        category = Category.open(application.home, name)
-        (report,) = read_reports(category)
+        (report,) = read_reports(Category.open(application.home, name))
         return report.state, report.files
 
-    def wait(name: str, *states: str) -> None:
-        while said(name)[0] not in states:
-            never.wait(0.05)
+    def wait(name: str, state: str) -> None:
+        until(lambda: said(name)[0] == state or not query.isActive, f"{name} is {state}")
+        assert query.isActive, query.exception()
 
     for number, name in enumerate(("l", "r", "x")):
         write_files(events(100, 10, number), application.folder / name, 1)
     try:
         first = joined(stream("l"), stream("r"), "first").select("eventtime", "k", "id")
         second = joined(first, stream("x"), "second")
-        query = second.writeStream.format("noop")
-        query.option("checkpointLocation", str(application.folder / "checkpoint")).start()
+        writer = second.writeStream.format("noop")
+        query = writer.option("checkpointLocation", str(application.folder / "checkpoint")).start()
         wait("second.left", "empty")
         assert said("first.left")[0] == said("first.right")[0] == "empty", "they were before it"
         slow.set()
@@ -144,4 +144,4 @@ def test_a_join_over_a_join_waits_for_the_first_one(
         for active in application.spark.streams.active:
             active.stop()
     for name in ("first.left", "first.right", "second.left", "second.right"):
-        wait(name, "stopped")
+        until(lambda name=name: said(name)[0] == "stopped", f"{name} is stopped")
