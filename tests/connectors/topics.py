@@ -13,15 +13,18 @@ from confluent_kafka import (
     Consumer,
     IsolationLevel,
     KafkaError,
+    KafkaException,
     Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
-from dovetail_dev.spark_cluster import until
+from dovetail_dev.spark_cluster import PATIENCE_S, until
 
 LARGE = {"message.max.bytes": 20_000_000}
 QUIET = {"log_level": 0}  # a broker that a test kills is no news
+PASSING = ("INVALID_REPLICATION_FACTOR", "REQUEST_TIMED_OUT", "NOT_CONTROLLER", "_TIMED_OUT", "_TRANSPORT")
+"""What brokers and the client say while a broker is not there."""
 
 
 class Topics:
@@ -33,30 +36,44 @@ class Topics:
         topic = f"{self._prefix}.{name}"
         settings = {"retention.ms": "-1"}  # records may be dated long ago
         settings |= {key.replace("_", "."): value for key, value in config.items()}
-        self._admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(30)
+        self._create(NewTopic(topic, partitions, 1, config=settings))
         until(lambda: self._is_led(topic, partitions), f"leaders of topic {topic}")
         return topic
+
+    def _create(self, topic: NewTopic) -> None:
+        """A broker that had no core for some seconds is taken for dead, and for that long makes no topic."""
+
+        def created() -> bool:
+            refused = self._admin.create_topics([topic])[topic.topic].exception(PATIENCE_S)
+            if not isinstance(refused, KafkaException):
+                return refused is None
+            why = refused.args[0].name()
+            assert why in (*PASSING, "TOPIC_ALREADY_EXISTS"), refused
+            return bool(why == "TOPIC_ALREADY_EXISTS")  # an answer that came too late
+
+        until(created, f"topic {topic.topic}")
 
     def _is_led(self, topic: str, partitions: int) -> bool:
         """A topic that was made a moment ago may have partitions without a leader. A client of its own asks:
         one that has heard of no leader may keep that in mind for minutes."""
         admin = AdminClient({"bootstrap.servers": self.address, **QUIET})
         asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
-        return all(answer.exception(30) is None for answer in admin.list_offsets(asked).values())
+        return all(answer.exception(PATIENCE_S) is None for answer in admin.list_offsets(asked).values())
 
     def delete(self, topic: str) -> None:
-        self._admin.delete_topics([topic])[topic].result(30)
+        self._admin.delete_topics([topic])[topic].result(PATIENCE_S)
 
     def make_again(self, topic: str) -> None:
-        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+        self._create(NewTopic(topic, 1, 1))
 
     def grow(self, topic: str, partitions: int) -> None:
-        self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+        self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(PATIENCE_S)
+        until(lambda: self._is_led(topic, partitions), f"leaders of topic {topic}")
 
     def cut(self, topic: str, partition: int, before: int) -> None:
         """Delete the records below an offset."""
         place = TopicPartition(topic, partition, before)
-        next(iter(self._admin.delete_records([place]).values())).result(30)
+        next(iter(self._admin.delete_records([place]).values())).result(PATIENCE_S)
 
     def write(self, topic: str, rows: Iterable[Mapping[str, Any]], *, partition: int | None = None) -> None:
         """Rows as JSON, keyed by nothing."""
@@ -74,7 +91,7 @@ class Topics:
     ) -> None:
         producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, **LARGE, **QUIET})
         _send(producer, topic, values, partition, key, headers, timestamp)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     @contextmanager
     def writing(self, topic: str, partition: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
@@ -87,26 +104,37 @@ class Topics:
             producer.poll(0)
 
         yield send
-        assert producer.flush(120) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     def write_in_transaction(self, topic: str, rows: Iterable[Mapping[str, Any]], *, commit: bool) -> None:
         producer = Producer(
             {"bootstrap.servers": self.address, "transactional.id": uuid.uuid4().hex, **LARGE, **QUIET}
         )
-        producer.init_transactions(30)
+        producer.init_transactions(PATIENCE_S)
         producer.begin_transaction()
         _send(producer, topic, (json.dumps(row).encode() for row in rows))
         if commit:
-            producer.commit_transaction(30)
+            producer.commit_transaction(PATIENCE_S)
         else:
-            producer.flush(30)
-            producer.abort_transaction(30)
+            producer.flush(PATIENCE_S)
+            producer.abort_transaction(PATIENCE_S)
 
     def ends(self, topic: str) -> dict[int, int]:
-        count = len(self._admin.list_topics(topic, timeout=30).topics[topic].partitions)
-        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(count)}
-        found = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
-        return {place.partition: answer.result(30).offset for place, answer in found.items()}
+        found: dict[int, int] = {}
+
+        def asked() -> bool:
+            admin = AdminClient({"bootstrap.servers": self.address, **QUIET})  # as for leaders
+            try:
+                partitions = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+                places = {TopicPartition(topic, number): OffsetSpec.latest() for number in partitions}
+                answers = admin.list_offsets(places, isolation_level=IsolationLevel.READ_COMMITTED).items()
+                found.update({place.partition: answer.result(PATIENCE_S).offset for place, answer in answers})
+            except KafkaException:
+                return False
+            return bool(partitions)
+
+        until(asked, f"the ends of topic {topic}")
+        return found
 
     def read(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
         """Keys and values of all committed records, partition by partition."""
@@ -123,7 +151,7 @@ class Topics:
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in open_partitions])
         found: list[tuple[bytes | None, bytes | None]] = []
         while open_partitions:
-            message = consumer.poll(30)
+            message = consumer.poll(PATIENCE_S)
             assert message is not None, f"{topic} cannot be read to its end"
             error = message.error()
             if error is None:
