@@ -8,8 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from connectors.topics import Topics
+from dovetail.connectors.sinks import kafka as kafka_sink
+from dovetail.kafka import topic as asked_topic
 from dovetail.log.homes.filesystem import open_store
+from dovetail.log.homes.kafka import connection
 from dovetail_dev.kafka_broker import Broker
+from dovetail_dev.spark_cluster import PATIENCE_S
 from spark import batch
 from spark.conftest import application, spark  # noqa: F401
 from unit.log.conftest import category, forget, ids, put  # noqa: F401
@@ -47,6 +51,18 @@ def _what_a_test_opens_ends_with_it() -> Iterator[None]:
     batch.close_all()
     open_store.cache_clear()
     gc.collect()
+
+
+@pytest.fixture
+def slow_is_not_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever calls a sink or a topic by itself hears at once of brokers that are slow. A run tries again."""
+    monkeypatch.setattr(kafka_sink, "ANSWER_S", 60.0)
+    monkeypatch.setattr(asked_topic, "ANSWER_S", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def _a_home_is_reached_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "FIRST_WAIT_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from dovetail.log.homes.kafka.connection import Connection, Sent
 from dovetail.log.homes.kafka.names import Named, Part, encoded
 from dovetail.log.homes.kafka.store import KafkaStore
 from dovetail_dev.kafka_broker import Broker
+from dovetail_dev.spark_cluster import until
 from unit.log.conftest import SCHEMA, fresh  # noqa: F401
 
 
@@ -177,7 +178,7 @@ def test_messages_that_arrive_twice_or_out_of_order(
     moved = Named(path, "later", 14, final=True, topic=f"{prefix}.log.clicks", parts=parts)
     producer = Producer({"bootstrap.servers": broker.address})
     producer.produce(f"{prefix}.names", encoded(moved), path.encode())
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
     category.store.size(path)  # now the later record is known
     assert category.store.read(path) == b"three one two "
 
@@ -226,7 +227,7 @@ def test_a_record_that_is_none_of_ours(home: str, prefix: str, broker: Broker, p
     path = history.commit_path(category, 0)
     for key, value in ((b"\xff\xfe", b"?"), (path.encode(), b"garbage")):
         producer.produce(f"{prefix}.names", value, key)
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
     history.forget()
     category.store.files(category.folder)  # now it is known: before, nobody would have changed a commit
     with pytest.raises(CorruptFile) as caught:
@@ -251,14 +252,13 @@ def test_brokers_that_are_away_are_waited_for(
     waiting = threading.Thread(target=work)
     waiting.start()
     try:
-        waiting.join(7)
+        until(lambda: "waiting for the brokers of the home" in caplog.text, "that it says so")
         assert waiting.is_alive()
     finally:
         broker.start()
-    waiting.join(120)
+    waiting.join(300)
     assert not waiting.is_alive()
     assert errors == []
-    assert "waiting for the brokers of the home" in caplog.text
     assert sorted(ids(category)) == [*range(20)]
 
 

@@ -23,6 +23,7 @@ from spark.application import Application
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC"))])
 WIDER = SCHEMA.append(pa.field("more", pa.float64()))
+pytestmark = pytest.mark.usefixtures("slow_is_not_away")
 
 
 @pytest.fixture(scope="module")
