@@ -50,7 +50,7 @@ def start(folder: Path, host: str, home: str, mode: str, crash: str = "") -> sub
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
 
 

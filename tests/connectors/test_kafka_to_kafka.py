@@ -75,7 +75,7 @@ def test_every_row_comes_out_once(tmp_path: Path, tmp_path_factory: pytest.TempP
             for topic, rows in zip(names, (left, right), strict=True):
                 write(topics, topic, rows.slice(part * third, third))
             run = start(tmp_path, "--available-now", crash)
-            assert run.wait(240) == -9, (tmp_path / "said").read_text()
+            assert run.wait(600) == -9, (tmp_path / "said").read_text()
         for topic, rows in zip(names, (left, right), strict=True):
             write(topics, topic, rows.slice(len(KILLED_AT) * third))
         before = taken(tmp_path)
@@ -83,7 +83,7 @@ def test_every_row_comes_out_once(tmp_path: Path, tmp_path_factory: pytest.TempP
         until(lambda: run.poll() is not None or taken(tmp_path) > before, "rows of the topics in the log")
         broker.kill()
         broker.start()
-        assert run.wait(240) == 0, (tmp_path / "said").read_text()
+        assert run.wait(600) == 0, (tmp_path / "said").read_text()
         assert taken(tmp_path) == 2 * ROWS
         assert differing(topics, out, left, right) == {}
     finally:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Mode = Literal["stream", "available-now", "drain"]
-PATIENCE_S = 180
+PATIENCE_S = 300
 
 
 @dataclass

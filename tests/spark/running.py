@@ -27,7 +27,7 @@ def running(
     try:
         yield process
         process.send_signal(signal.SIGTERM)
-        status = process.wait(240)
+        status = process.wait(600)
         text = (folder / "said").read_text()
         assert status == 0, text
         assert_no_trace(text)

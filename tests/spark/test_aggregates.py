@@ -176,7 +176,7 @@ def test_a_live_aggregate_goes_on_after_a_stop(application: Application) -> None
     left, right = steady(0, ROWS), steady(0, ROWS)
     for name, table in (("l", left), ("r", right)):
         write_files(table.slice(0, 900), application.folder / name, 6)
-    stop, end_s = threading.Event(), time.monotonic() + 300
+    stop, end_s = threading.Event(), time.monotonic() + 900
 
     def look(now: RunFigures) -> None:
         known = "app.minutes.windows" in list_categories(application.home)
@@ -222,7 +222,7 @@ def test_killed_in_the_middle_of_a_step(application: Application, point: str) ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     assert killed.returncode == (-signal.SIGKILL if point.startswith("sink") else 1), killed.stderr
     application.run(COUNTS)

@@ -30,7 +30,7 @@ def test_a_slicer_that_fails_ends_the_joined_query(application: Application) -> 
     output = write(joined, application.folder / "out", processingTime="200 milliseconds")
     try:
         with pytest.raises(StreamingQueryException, match=r"stage broken\.left failed.*no such price"):
-            assert output.awaitTermination(120) is True, "the joined query is silent"
+            assert output.awaitTermination(300) is True, "the joined query is silent"
     finally:
         for query in application.spark.streams.active:
             query.stop()

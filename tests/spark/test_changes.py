@@ -162,7 +162,7 @@ def test_a_running_application_hands_over_to_a_changed_query(application: Applic
         listed = folder / "out/_spark_metadata/0"
         until(lambda: listed.exists() or process.poll() is not None, "the first rows come out")
         (after,) = stream.run(ONE.replace("{here}/out", "{here}/new"), "new")
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     db = database(l=stream.sides["l"], r=stream.sides["r"], old=application.files("out"), new=after)
     together = "FROM old UNION ALL FROM new"
     assert differences(db, together, join_sql("left", "l.id, r.id, COALESCE(r.v, 0)", ON)) == {}

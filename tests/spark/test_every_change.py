@@ -193,7 +193,7 @@ def killed_in(application: Application, text: str, point: str, begins: list[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=600,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr[-3000:]
 

@@ -38,7 +38,7 @@ def streaming(application: Application, query: str) -> Iterator[threading.Thread
         yield thread
     finally:
         stop.set()
-        thread.join(120)
+        thread.join(300)
     assert not failed, failed
     assert not thread.is_alive()
 

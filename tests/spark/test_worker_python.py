@@ -64,7 +64,7 @@ def test_a_script_of_a_virtual_environment(tmp_path: Path, pinned: bool) -> None
         env=given,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     if not pinned:
