@@ -123,13 +123,14 @@ def test_live_through_a_broker_that_dies(
     application: Application, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """The left stream is an hour ahead. Rows of the right one come ten times a second, before and while its
-    broker is away. If it counted as idle then, for one second, all that comes after would be late."""
+    broker is away. If it counted as idle then, for one moment, all that comes after would be late. The
+    timeout is much longer than a busy machine keeps rows from coming."""
     broker = Broker(tmp_path_factory.mktemp("mortal"))
     broker.start()
     topics = Topics(broker.address, "live")
     names = topics.make("l", 2), topics.make("r", 5)  # most partitions stay empty
     left, right = events(200, 20, seed=1, nulls=0), events(200, 20, seed=2, nulls=0)
-    patience = "'2 minutes', idle_timeout = INTERVAL '1 second')"
+    patience = "'2 minutes', idle_timeout = INTERVAL '8 seconds')"
     query = pql(TABLES + PAIRS.replace("'1 day')", patience), topics, *names)
     away_s: list[float] = []
 
@@ -142,7 +143,7 @@ def test_live_through_a_broker_that_dies(
         yield lambda now: all("waiting for brokers" in (trouble(table) or "") for table in "lr")
         found = measured(application.home, "from_kafka").joins[0].measure
         assert all("waiting for brokers" in source_words(one.source) for one in found.streams if one.source)
-        yield lambda now: time.monotonic() - began_s > 5
+        yield lambda now: time.monotonic() - began_s > 16
         away_s.append(time.monotonic() - began_s)
         broker.start()
         yield lambda now: rows_in(now, "left") == rows_in(now, "right") == 200
@@ -163,7 +164,7 @@ def test_live_through_a_broker_that_dies(
         (joined,) = application.run(query).joins
     finally:
         broker.kill()
-    assert away_s[0] > 5, "five times the timeout"
+    assert away_s[0] > 16, "twice the timeout"
     assert joined.late_rows == 0
     db = database(l=left, r=right, pairs=application.files("pairs"))
     assert differences(db, "FROM pairs", join_sql("full", "l.id, r.id, r.v", ON)) == {}
