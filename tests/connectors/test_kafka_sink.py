@@ -20,12 +20,14 @@ from dovetail.connectors.kinds import SINKS, STORAGES
 from dovetail.connectors.options import with_defaults
 from dovetail.connectors.secret import reveal
 from dovetail.connectors.sink import Sink, Writer
+from dovetail.connectors.sinks import kafka as kafka_sink
 from dovetail.connectors.sinks.kafka import KafkaSink
 from dovetail.errors import PlaceError, PlanError, StateError, Unreachable
 from dovetail_dev.kafka_broker import Broker
-from dovetail_dev.spark_cluster import until
+from dovetail_dev.spark_cluster import PATIENCE_S, until
 
 SCHEMA = pa.schema([("k", pa.int64()), ("word", pa.string())])
+pytestmark = pytest.mark.usefixtures("slow_is_not_away")
 
 
 def opened(address: str, topic: str, checkpoint: str = "one", home: str = "home", **more: Any) -> Sink:
@@ -138,7 +140,7 @@ def test_a_process_that_dies_around_the_commit(topics: Topics, point: str) -> No
     tests = Path(__file__).parents[1]
     folders = f"{tests}:{tests.parent / 'dev'}"
     died = subprocess.run(
-        [sys.executable, "-c", DIES, folders, topics.address, topic, point], check=False, timeout=120
+        [sys.executable, "-c", DIES, folders, topics.address, topic, point], check=False, timeout=300
     )
     assert died.returncode == 9
     sink = opened(topics.address, topic)
@@ -169,6 +171,34 @@ def test_another_home_must_not_fill_the_topic_again(topics: Topics) -> None:
     sink.commit(0, written(sink, rows([0])))
     with pytest.raises(StateError, match="another home"):
         opened(topics.address, topic, checkpoint="two", home="elsewhere").check(SCHEMA)
+
+
+def test_brokers_that_stop_answering_before_they_say_who_else_writes_are_waited_for(
+    mortal: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are no leave to fill the topic again, and no error that is none of ours."""
+    topics = Topics(mortal.address, "alone")
+    topic, made = topics.make(), kafka_sink.made
+
+    class Hanging:
+        def __init__(self, real: Any) -> None:
+            self.real = real
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+        def list_topics(self, **given: Any) -> Any:
+            found = self.real.list_topics(**given)
+            mortal.hang()
+            monkeypatch.setattr(kafka_sink, "ANSWER_S", 1.0)
+            return found
+
+    monkeypatch.setattr(kafka_sink, "made", lambda *given: Hanging(made(*given)))
+    try:
+        with pytest.raises(Unreachable, match="waiting for brokers"):
+            opened(mortal.address, topic).check(SCHEMA)
+    finally:
+        mortal.go_on()
 
 
 def test_at_least_once_writes_a_batch_again(topics: Topics) -> None:
@@ -207,7 +237,7 @@ def test_a_client_that_does_not_come_back_is_left_behind(
             return getattr(real, name)
 
         def send_offsets_to_transaction(self, *given: Any) -> None:
-            goes_on.wait(60)
+            goes_on.wait(PATIENCE_S)
             try:
                 real.send_offsets_to_transaction(*given)
             except KafkaException as refused:
@@ -217,12 +247,12 @@ def test_a_client_that_does_not_come_back_is_left_behind(
     sink.producer = Hanging()
     more = written(sink, rows(range(5, 10)))
     with monkeypatch.context() as hasty:
-        hasty.setattr("dovetail.connectors.sinks.kafka.PATIENCE_S", 2.0)
+        hasty.setattr(kafka_sink, "PATIENCE_S", 2.0)
         with pytest.raises(Unreachable, match="waiting for brokers"):
             sink.commit(1, more)
     sink.commit(1, more)
     goes_on.set()
-    assert "FENCED" in ended.get(timeout=60)
+    assert "FENCED" in ended.get(timeout=PATIENCE_S)
     sink.commit(2, written(sink, rows(range(10, 15))))
     assert values(topics, topic) == rows(range(15)).to_pylist()
 
@@ -236,17 +266,17 @@ def test_a_broker_that_is_killed_and_comes_back(mortal: Broker, moment: str) -> 
     sink = opened(mortal.address, topic)
     assert isinstance(sink, KafkaSink)
     sink.prepare(SCHEMA)
-    sink.commit(0, written(sink, rows(range(5))))
+    patiently(sink, 0, written(sink, rows(range(5))))
     lost = written(sink, rows(range(5, 10)))
     if moment == "open":
         sink.producer.begin_transaction()
         sink.send(lost)
         place = TopicPartition(topic, 0, 2)
-        sink.producer.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), 30)
-        assert sink.producer.flush(30) == 0
+        sink.producer.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), PATIENCE_S)
+        assert sink.producer.flush(PATIENCE_S) == 0
     mortal.kill()
     with pytest.MonkeyPatch.context() as hasty:
-        hasty.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 3.0)
+        hasty.setattr(kafka_sink, "ANSWER_S", 3.0)
         other = opened(mortal.address, topic)
         with pytest.raises(Unreachable, match="waiting for brokers"):
             other.commit(1, lost)
@@ -264,16 +294,23 @@ def test_an_end_that_brokers_have_lost_is_named(topics: Topics, monkeypatch: pyt
     assert isinstance(sink, KafkaSink)
     sink.prepare(SCHEMA)
     other = Producer({"bootstrap.servers": topics.address, "transactional.id": "other"})
-    other.init_transactions(30)
+    other.init_transactions(PATIENCE_S)
     other.begin_transaction()
     sink.begin()
     place = TopicPartition(topic, 0, 1)
-    other.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), 30)
-    monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 2.0)
-    with pytest.raises(Unreachable, match="not all partitions know") as refused:
-        sink.commit(0, written(sink, rows([0])))
+    other.send_offsets_to_transaction([place], sink.numbers.consumer_group_metadata(), PATIENCE_S)
+    made = kafka_sink.made
+
+    def patient(*given: Any) -> Any:
+        hasty.undo()  # who does not care for transactions gets an answer, however slow brokers are
+        return made(*given)
+
+    with pytest.MonkeyPatch.context() as hasty:
+        hasty.setattr(kafka_sink, "ANSWER_S", 2.0)
+        hasty.setattr(kafka_sink, "made", patient)
+        with pytest.raises(Unreachable, match="not all partitions know") as refused:
+            sink.commit(0, written(sink, rows([0])))
     assert "find-hanging" in str(refused.value)
-    monkeypatch.undo()
-    other.abort_transaction(30)
+    other.abort_transaction(PATIENCE_S)
     sink.commit(0, written(sink, rows([0])))
     assert values(topics, topic) == rows([0]).to_pylist()

@@ -60,6 +60,7 @@ ANSWER_S = 15.0
 COMMIT_S = 60.0
 PATIENCE_S = 90.0
 """From one sign of life to the next: longer than any answer may take."""
+LOOK_S = 0.1
 AT_ONCE = 10_000
 """Records that are handed to the client in one call."""
 FORMATS = ("json", "avro", "protobuf", "csv", "raw")
@@ -408,13 +409,30 @@ class KafkaSink:
         return Unreachable(f"waiting for brokers: {self.given.hide(said)}", where=self.place)
 
     def _require_alone(self, admin: Any) -> None:
-        try:
-            groups = admin.list_consumer_groups(request_timeout=ANSWER_S).result(ANSWER_S).valid
-        except kafka().KafkaException:
-            return  # who may not list groups is not held up by that
         prefix = f"dovetail.{self.topic}."
-        others = [one.group_id.removeprefix(prefix) for one in groups if one.group_id.startswith(prefix)]
+        groups = [one.group_id for one in self._groups(admin)]
+        others = [one.removeprefix(prefix) for one in groups if one.startswith(prefix)]
         self.writer.require_alone(others, self.place, forget=f"its consumer group {prefix}..")
+
+    def _groups(self, admin: Any) -> list[Any]:
+        """All consumer groups. The client gives what some brokers say together with the errors of others, so
+        an answer without groups may be none. Who may not list groups is not held up by that."""
+        client, until_s = kafka(), time.monotonic() + ANSWER_S
+        away = client.KafkaError._TIMED_OUT, client.KafkaError._TRANSPORT, client.KafkaError._ALL_BROKERS_DOWN
+        while True:
+            try:
+                found = admin.list_consumer_groups(request_timeout=ANSWER_S).result(2 * ANSWER_S)
+                valid, errors = list(found.valid), list(found.errors)
+            except TimeoutError:  # the client has not kept to the time that it was given
+                raise Unreachable("waiting for brokers: no answer", where=self.place) from None
+            except client.KafkaException as refused:
+                valid, errors = [], [refused.args[0]]
+            passing = [error for error in errors if error.retriable() or error.code() in away]
+            if not passing:
+                return valid
+            if time.monotonic() > until_s:
+                raise self._said(client.KafkaException(passing[0]))
+            time.sleep(LOOK_S)  # a broker that has just started reads what groups it has
 
 
 def _attempted(
