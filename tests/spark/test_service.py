@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.service.access.tokens import new_token
-from dovetail.service.keeping.pools import pool_names, pool_process
+from dovetail.service.committed_files import committed_files
 from dovetail.service.keeping.processes import processes_of
 from dovetail_dev.spark_cluster import until
+from leftovers import end_all
 
 QUERY = """CREATE APPLICATION clicks;
 CREATE INPUT TABLE c (eventtime TIMESTAMP, ad BIGINT) FROM SCRIBE("clicks");
@@ -110,10 +111,7 @@ def cleared(service: Service) -> Iterator[None]:
     finally:
         if service.process is not None and service.process.poll() is None:
             service.kill()
-        found = {p.pid for name in ("clicks", "broken") for p in processes_of(service.home, name)}
-        found |= {p.pid for name in pool_names(service.home) if (p := pool_process(service.home, name))}
-        for pid in found:
-            os.killpg(pid, signal.SIGKILL)
+        end_all(service.home)
 
 
 BROKEN = QUERY.replace("CREATE APPLICATION clicks", "CREATE APPLICATION broken").replace(
@@ -135,7 +133,9 @@ def test_from_an_empty_home_to_rows_through_kills_changes_and_moves(tmp_path: Pa
         service.call("PUT", "/api/v1/applications/broken", {"text": BROKEN.format(path=out)})
         until(lambda: service.condition("broken") == "running", "another one runs in the same pool")
         assert processes_of(service.home, "broken")[0].pid == process.pid
-        out.rename(tmp_path / "gone") if out.exists() else None
+        listed = out / "_spark_metadata"
+        until(lambda: listed.is_dir() and committed_files(out), "its first row is out, and it writes no more")
+        out.rename(tmp_path / "gone")
         out.write_text("a file where its folder was")
         service.send()
         until(lambda: service.condition("broken") in ("waiting", "crash loop"), "one has failed, alone")
@@ -196,7 +196,7 @@ def test_a_second_service_of_a_home_is_told(tmp_path: Path) -> None:
             check=False,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
     assert done.returncode == 1
     assert "the service of this home is running already" in done.stderr
