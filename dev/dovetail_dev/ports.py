@@ -1,4 +1,4 @@
-"""Ports of loopback for servers that are told theirs, and keep it while they are away.
+"""Ports of loopback for servers that need to know theirs before they start, and keep it while they are away.
 
 Between the choice of a port and the server that binds it, and while a server is away, anybody may take it.
 The system gives the ports of one range to whoever does not care which: on a machine that runs tests, to many

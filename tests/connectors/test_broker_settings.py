@@ -47,7 +47,7 @@ def secured(broker: Broker, mechanism: str, password: str = PASSWORD) -> dict[st
     }
 
 
-def told(settings: dict[str, str], brokers: str, topic: str, words: str) -> str:
+def words_of(settings: dict[str, str], brokers: str, topic: str, words: str) -> str:
     """What is said of brokers that do not answer, once these words are in it: the client has to come that far
     first, which may take it longer than an answer."""
     asked, said = Topic(cluster_of({"brokers": brokers, **settings}), topic), [""]
@@ -85,12 +85,12 @@ def test_wrong_credentials_are_waited_for(
     monkeypatch.setattr("dovetail.connectors.sinks.kafka.ANSWER_S", 4.0)
     topic = topics.make()
     settings = secured(broker, "PLAIN", "wrong-password")
-    assert "wrong-password" not in told(settings, broker.secure_address, topic, "uthentication failed")
+    assert "wrong-password" not in words_of(settings, broker.secure_address, topic, "uthentication failed")
     with pytest.raises(Unreachable, match="waiting for brokers") as away:
         opened(broker.secure_address, topic, **settings).check(SCHEMA)
     assert "wrong-password" not in str(away.value)
     unsigned = {name: value for name, value in secured(broker, "PLAIN").items() if name != "ssl_ca_location"}
-    assert told(unsigned, broker.secure_address, topic, "certificate")
+    assert words_of(unsigned, broker.secure_address, topic, "certificate")
     with pytest.raises(Trouble, match="waiting for brokers"):
         Topic(Cluster(topics.address, {"security.protocol": "SSL"}), topic).describe()
     monkeypatch.setattr("dovetail.kafka.topic.ANSWER_S", 60.0)

@@ -60,14 +60,18 @@ def test_the_life_of_an_application(tmp_path: Path) -> None:
     assert_no_trace(damaged.stderr)
     segment.write_bytes(whole)
 
-    with subprocess.Popen(
-        command("run", "app.pql"),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as stream:
+    shown = tmp_path / "shown"  # a pipe that nobody reads would hold the run up when it is full
+    with (
+        shown.open("w") as out,
+        subprocess.Popen(
+            command("run", "app.pql"),
+            cwd=tmp_path,
+            env=environment(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as stream,
+    ):
         joining = threading.Event()
         lines: list[str] = []
 
@@ -81,14 +85,13 @@ def test_the_life_of_an_application(tmp_path: Path) -> None:
         reader = threading.Thread(target=read)
         reader.start()
         try:
-            assert joining.wait(200), lines
+            assert joining.wait(300), lines
             assert_reported(run("run", "app.pql", folder=tmp_path), "running already", "stop the other run")
         finally:
             stream.send_signal(signal.SIGTERM)
-            reader.join(120)
-        assert stream.wait(60) == 0, lines
-        assert stream.stdout is not None
-        assert_no_trace("".join(lines) + stream.stdout.read())
+            reader.join(300)
+        assert stream.wait(300) == 0, lines
+        assert_no_trace("".join(lines) + shown.read_text())
 
     last = run("run", "app.pql", "--drain", folder=tmp_path)
     assert last.returncode == 0, last.stderr
