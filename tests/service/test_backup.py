@@ -85,11 +85,11 @@ def test_a_damaged_copy_makes_no_home(home: str, tmp_path: Path, harm: str) -> N
 
 
 def test_what_is_no_copy_is_refused(home: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no copy of a home"):
+    with pytest.raises(InputError, match="not a copy of a home"):
         restore(tmp_path, str(tmp_path / "other"))
     copy = tmp_path / "copy"
     back_up(home, copy)
-    with pytest.raises(InputError, match="something already"):
+    with pytest.raises(InputError, match="exists already"):
         back_up(home, copy)
     with pytest.raises(InputError, match="not empty"):
         restore(copy, home)

@@ -5,9 +5,8 @@ Idea     The cost model forecasts when matches would come (`cost.py`). For each 
          it: by the best of the last few, because other work on the machine only makes a join slower. An
          algorithm that was hardly tried gets the benefit of the doubt.
 Paper    Section 7 asks for it: an adaptive choice by workload, metric and hardware.
-Law      The same costs, facts and earlier windows give the same choice, and it says why. No more than a
-sample
-         of a window is read (`choose.py`). An algorithm is tried in vain at most twice for each kind of
+Law      The same costs, facts and earlier windows give the same choice, and it says why. At most a sample of
+         a window is read (`choose.py`). An algorithm is tried without success at most twice for each kind of
          window, and then again only where it came near the best.
 Cost     Arithmetic for each algorithm.
 """

@@ -131,7 +131,7 @@ def _chunks(
 
 
 class _Gone(Exception):
-    """Nobody takes chunks any more."""
+    """The caller takes no more chunks."""
 
 
 def _checked(

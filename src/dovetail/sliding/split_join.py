@@ -15,11 +15,10 @@ Differs
     - Row `n` is stored by core `n mod k`: the same round robin, without a counter.
     - A time window also lets go of rows when their own stream goes on, not only when the other one does.
     - A punctuation within a probe names the rows of the window that are done, so that mergers need not start
-      at the core with the
-      oldest row, and time windows, whose sub-windows need not be alike, are merged as well.
+      at the core with the oldest row, and time windows, whose sub-windows need not be alike, are merged as
+      well.
     - Whether a punctuation follows a row is said in the row's message: the driver may change the precision at
-      any row, and all
-      cores change together. That is what lets it adapt (`Precision`).
+      any row, and all cores change together. That is what lets it adapt (`Precision`).
     - A core that fails is taken out of the round robin by a message in the stream itself; its sub-window is
       lost, and the loss is counted.
 Law

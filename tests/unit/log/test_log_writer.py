@@ -56,7 +56,7 @@ def test_everything_that_is_a_table(tmp_path: Path) -> None:
         for wrong, says in (
             (17, "cannot be a int"),
             ([1, 2], "cannot be a list"),
-            ({"k": [1], "z": []}, "no table"),
+            ({"k": [1], "z": []}, "not a table"),
         ):
             with pytest.raises(InputError, match=says):
                 log.append(wrong)

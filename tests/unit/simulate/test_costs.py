@@ -61,7 +61,7 @@ def test_unreadable_files_are_errors_for_people(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_costs(tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(InputError, match="no JSON"):
+    with pytest.raises(InputError, match="not JSON"):
         read_costs(tmp_path / "bad.json")
 
 

@@ -1,4 +1,4 @@
-"""The program of a case that joins DataFrames: what a person with a Spark job of their own would write.
+"""The program of a case that joins DataFrames, as a user with a Spark job would write it.
 
     python -m dovetail.service.torture.dataframes FOLDER [--drain]
 

@@ -1,7 +1,7 @@
 """The result of a join from its definition alone: a scan over all pairs of rows.
 
-Law: it imports nothing of the product, nor shares a line with it. `tests/oracle.py` and its neighbours are
-fuller sisters, which know streams and steps; here only the end counts, when both streams are over.
+Law: it imports nothing of the product, and shares no code with it. `tests/oracle.py` and its neighbours do
+more: they know streams and steps. Here only the end counts, when both streams are over.
 """
 # ruff: noqa: E741  (l and r are the words of the definition)
 

@@ -1,7 +1,7 @@
-"""A case on Spark between places outside: rows come from topics of Kafka, and go to a topic, a lake or a
+"""A case on Spark with external systems: rows come from topics of Kafka, and go to a topic, a lake or a
 database. Servers that the application needs are killed, too, and started again.
 
-The servers are given: who starts a case has a broker and a database at hand (`dev/dovetail_dev/servers.py`).
+The servers are passed in: the caller has a broker and a database (`dev/dovetail_dev/servers.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Server(Protocol):
         """Returns when it answers."""
 
     def kill(self) -> None:
-        """As a machine that loses its power."""
+        """Kill it, like a machine that loses power."""
 
 
 class Broker(Server, Protocol):
@@ -53,7 +53,7 @@ class Servers:
 
 
 class OutsideApplication(SparkApplication):
-    """One join between places outside."""
+    """One join between external systems."""
 
     def __init__(self, folder: Path, workload: Workload, sink: str, servers: Servers) -> None:
         self._place = f"torture-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""The processes of a run on Spark, by what they are, from `/proc`: whom to kill.
+"""The processes of a run on Spark, by their roles, from `/proc`: to choose which to kill.
 
 A run is started as a session of its own, and all that it starts stays in that session; nobody else is in it.
 A process that the nursery has forked has the nursery's arguments; its name says what it is

@@ -18,7 +18,7 @@ class Line(NamedTuple):
 
 
 def lines(cases: Sequence[Case]) -> list[Line]:
-    """One for each kind and point. A fault is survived if the output of its case is right."""
+    """One for each kind and point. A fault counts as survived if the output of its case is right."""
     tried = Counter(fault for case in cases for fault in case.faults)
     survived = Counter(fault for case in cases if case.wrong is None for fault in case.faults)
     return [Line(fault, count, survived[fault]) for fault, count in sorted(tried.items())]

@@ -111,7 +111,7 @@ class Application:
         return [row for table in tables for row in table.to_pylist()]
 
     def lose_index(self) -> None:
-        """As when another machine goes on."""
+        """As if another machine took over."""
         shutil.rmtree(self._index, ignore_errors=True)
 
     def terminate(self) -> None:

@@ -42,7 +42,7 @@ FAULTS = {
 }
 """The faults, and how often each is drawn, out of a hundred."""
 SERVER_FAULTS = 20
-"""How often each server of an application between places outside is killed, beside these."""
+"""How often each server of an application with external systems is killed, beside these."""
 OUTSIDE_ALWAYS = ("worker", "JVM", "driver", "broker", "database")
 """What every such case kills at least once, as far as it has it."""
 AWAY_S = 2.0
@@ -53,7 +53,7 @@ _NO_WAY_TO_END = ("Traceback", "internal error", "Exception in thread", "Py4J")
 def run_outside(
     case: Case, turn: str, servers: Servers, kinds: Sequence[str] | None = None, sink: str | None = None
 ) -> None:
-    """The same between places outside; `turn`: one of `OUTSIDE_TURNS`. Drawn from the case's name, in this
+    """The same with external systems; `turn`: one of `OUTSIDE_TURNS`. Drawn from the case's name, in this
     order: the sink, how many faults and which, then as there."""
     rng = random.Random(case.name)
     sink = sink or rng.choice(servers.sinks)
@@ -290,7 +290,7 @@ class _Torture:
         process = self.application.process
         text = self.application.said()
         fine = (0,) if clean and not self._wounded else (0, 1, -signal.SIGKILL)
-        ours = not self.application.dataframes  # what a person's own program prints is up to that person
+        ours = not self.application.dataframes  # a user's own program may print anything
         traces = [sign for sign in _NO_WAY_TO_END if ours and sign in text]
         if process.returncode not in fine or traces:
             raise Broken(f"a run ended with status {process.returncode}, saying: {text[-600:]}")

@@ -50,7 +50,7 @@ class Wish:
     case: int | None = None
     only: Kind | None = None
     spark: int | None = None
-    servers: Servers | None = None  # cases on Spark are between places outside
+    servers: Servers | None = None  # cases on Spark use external systems
 
     def numbers(self) -> Iterator[int]:
         if self.case is not None:
