@@ -16,10 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_commits import last_of, saying
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,6 @@ class Covered:
         )
 
 
-def next_batch(category: Category, producer: str) -> int:
-    """The number of the batch that a producer appends next."""
-    stop = category.next_commit()
-    return (category.commit(stop - 1).producers.get(producer, -1) if stop else -1) + 1
-
-
 def covered(category: Category, producer: str, topic: str) -> Covered | None:
     """What the last commit of the producer about the topic says; None if there is none."""
     commit = last_of(
@@ -58,11 +51,5 @@ def covered(category: Category, producer: str, topic: str) -> Covered | None:
     )
     if commit is None or commit.covers is None:
         return None
-    try:
+    with saying(category, commit.number, "up to which offsets of its topic it goes"):
         return Covered.from_json(commit.covers)
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say up to which offsets of its topic it goes: {error}",
-            where=f"{category.where}/commits/{commit.number}",
-            hint="restore it from a copy of the home",
-        ) from error

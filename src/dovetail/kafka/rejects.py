@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from dovetail.kafka.covered_offsets import Covered, covered, next_batch
+from dovetail.kafka.covered_offsets import Covered, covered
 from dovetail.kafka.decoding import Reject
 from dovetail.log.category import Category
 from dovetail.slicing.write_rows import bucket_of, time_of
@@ -55,5 +55,5 @@ class Rejects:
         ]
         rows = pa.record_batch(columns, schema=SCHEMA)
         segments = self._category.write_segments([rows], bucket_of(None, 1), time_of(None))
-        batch = next_batch(self._category, self._producer)
+        batch = self._category.last_batch(self._producer) + 1
         self._category.append(segments, producer=self._producer, batch=batch, covers=now.to_json())

@@ -22,15 +22,16 @@ import pyarrow as pa
 
 from dovetail.errors import InputError, Unreachable
 from dovetail.kafka.allowance import Allowance
-from dovetail.kafka.covered_offsets import Covered, covered, next_batch
+from dovetail.kafka.covered_offsets import Covered, covered
 from dovetail.kafka.decoding import Decoder, Reject
 from dovetail.kafka.records import Records
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Described, Topic, Trouble
 from dovetail.kafka.topic_reader import FETCHED, TopicReader
 from dovetail.log.category import Category
+from dovetail.log.source_progress import Waiting
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.intake import Part
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 
@@ -93,7 +94,7 @@ class TopicIntake:
         self._rejects, self._reading, self._clock = rejects, reading, clock
         self._placement = Placement(None, time_column)
         self._reader = TopicReader(topic, tuple(decoder.fields))
-        self.next_batch = next_batch(category, slicer.producer)
+        self.next_batch = category.last_batch(slicer.producer) + 1
         self._covered = covered(category, slicer.producer, topic.name)
         self._id: str | None = None
         self._buffer = _Buffer()

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_commits import last_of, saying
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,5 @@ def covered(category: Category, producer: str, place: str) -> Covered | None:
     )
     if commit is None or commit.covers is None:
         return None
-    try:
+    with saying(category, commit.number, "up to which version of its table it goes"):
         return Covered.from_json(commit.covers)
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say up to which version of its table it goes: {error}",
-            where=f"{category.where}/commits/{commit.number}",
-            hint="restore it from a copy of the home",
-        ) from error

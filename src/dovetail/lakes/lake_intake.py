@@ -22,8 +22,9 @@ from dovetail.connectors.lake import Lake, LakeFile
 from dovetail.errors import InputError, Unreachable
 from dovetail.lakes.covered_versions import Covered, covered
 from dovetail.log.category import Category
+from dovetail.log.source_progress import Waiting
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.intake import Part
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 
@@ -70,9 +71,7 @@ class LakeIntake:
         time_column = next((one.name for one in schema if pa.types.is_timestamp(one.type)), None)
         self._placement = Placement(None, time_column)
         self._covered = covered(category, slicer.producer, slicer.place)
-        stop = category.next_commit()
-        known = category.commit(stop - 1).producers.get(slicer.producer, -1) if stop else -1
-        self.next_batch = known + 1
+        self.next_batch = category.last_batch(slicer.producer) + 1
         self._queue: deque[_Version] = deque()
         self._id: str | None = None
         self._queued: int | None = None  # the newest version that waits or is in the log

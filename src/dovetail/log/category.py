@@ -219,6 +219,11 @@ class Category:
         the rows that are asked for."""
         return ledger.commit_range(self, start, stop)
 
+    def last_batch(self, producer: str) -> int:
+        """The number of the last batch that a producer has appended; -1: none."""
+        stop = self.next_commit()
+        return self.commit(stop - 1).producers.get(producer, -1) if stop else -1
+
     def first_row(self, n: int) -> int:
         """The number of the first row from commit `n` on, which may be the next one to come."""
         if n < self.next_commit(n):

@@ -98,8 +98,7 @@ class LogWriter:
             category = Category.open(self.home, self.category)
         except CategoryNotFound:
             return -1
-        stop = category.next_commit()
-        return category.commit(stop - 1).producers.get(self.producer, -1) if stop else -1
+        return category.last_batch(self.producer)
 
     def _require(self, sequence: int | None) -> None:
         if not self._open:

@@ -19,11 +19,12 @@ import pyarrow as pa
 
 from dovetail.errors import InputError, Unreachable
 from dovetail.log.category import Category
+from dovetail.log.source_progress import Waiting
 from dovetail.lookup.held_table import Held, HeldTable
 from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_commits import LOOKED_UP
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.intake import Part
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 

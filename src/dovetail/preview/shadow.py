@@ -33,7 +33,6 @@ from dovetail.preview.preview import counted_from, paired_tables
 from dovetail.preview.reach import base_slicer, newest_us, recorded
 from dovetail.preview.replay import Replay
 from dovetail.preview.shadow_files import Position, Progress, aside, read_progress, read_shadow, shadow_of
-from dovetail.slicing.sides import is_appended
 from dovetail.slicing.write_rows import bucket_of, time_of
 
 LEASE_S = 600.0
@@ -234,7 +233,7 @@ class Shadow:
                 continue
             name, batch = aside(self._app, table), self._progress.batch
             category = Category.create(self._home, name, made.schema, buckets=1, role="view", evolve=True)
-            if not is_appended(category, shadow_of(self._app), batch):
+            if category.last_batch(shadow_of(self._app)) < batch:
                 segments = category.write_segments(made.to_batches(), bucket_of(None, 1), time_of(None))
                 category.append(segments, producer=shadow_of(self._app), batch=batch)
 

@@ -25,11 +25,11 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from dovetail.errors import CorruptFile, InputError
+from dovetail.errors import InputError
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_commits import last_of, saying
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice
 from dovetail.slicing.file_form import Piece
@@ -127,15 +127,9 @@ def kept_by_threads(category: Category, others_than: str = "") -> set[str]:
 
 def _rejects_of(commit: Commit, category: Category) -> tuple[int, list[str]]:
     """The batch that a commit has the rejects of, and its files."""
-    try:
+    with saying(category, commit.number, "whose rejects it has"):
         kept = said.fields(commit.covers or {}, ["batch", "files"])
         return said.whole(kept["batch"]), [said.text(file) for file in said.items(kept["files"])]
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say whose rejects it has: {error}",
-            where=f"{category.where}/commits/{commit.number}",
-            hint="restore it from a copy of the home",
-        ) from error
 
 
 class TextForm:

@@ -21,7 +21,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ from dovetail.engine.idle import SourceWatch
 from dovetail.errors import CategoryNotFound
 from dovetail.log.category import Category
 from dovetail.log.report_times import ReportTimes, steady_us
-from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
+from dovetail.log.source_progress import SourceReport, Waiting, WriterState, drop_report, write_report
 from dovetail.model.join_config import JoinConfig
 from dovetail.plan.physical import CategoryOutput, ScribeSink, SlicerStage
 from dovetail.spark import category_source, join_source
@@ -107,10 +106,7 @@ class Looked(NamedTuple):
     """`looked_us`: when the look began that found nothing, and nothing on its way."""
 
     state: WriterState
-    files: int | None = None
-    bytes: int | None = None
-    rows: int | None = None
-    newest_us: int | None = None
+    waiting: Waiting = Waiting()
     looked_us: int | None = None
 
 
@@ -149,17 +145,18 @@ class LogInputs:
         newest_us = self._newest_us()
         if not nothing or waiting:
             self._still_us = None
-            return Looked("behind", rows=self._rows(taken), newest_us=newest_us)
+            return Looked("behind", Waiting(rows=self._rows(taken), newest_us=newest_us))
+        none = Waiting(rows=0, newest_us=newest_us)
         known_us = [us for us in quiet_us if us is not None]
         if len(known_us) < len(quiet_us):
             self._still_us = None
-            return Looked("waiting", rows=0, newest_us=newest_us)
+            return Looked("waiting", none)
         if self._still_us is None:
             self._still_us = now_us
         rests = now_us - self._still_us < max(source.rest_us for source in self.sources)
         if rests:
-            return Looked("waiting", rows=0, newest_us=newest_us)
-        return Looked("empty", rows=0, newest_us=newest_us, looked_us=min(known_us))
+            return Looked("waiting", none)
+        return Looked("empty", none, min(known_us))
 
     def _fits(self, taken: Sequence[tuple[int, ...]]) -> bool:
         """Before its first batch a query has taken nothing of anything. Where Spark counts other sources than
@@ -210,24 +207,18 @@ class StageReporter:
         if looked is not None:
             self._sure_us = steady_us()
         elif steady_us() - self._sure_us > UNSURE_US:
-            looked = Looked("behind", *self._waiting())
+            looked = Looked("behind", self._files.now())
         if looked is not None:
             self.tell(looked)
 
     def tell(self, looked: Looked) -> None:
-        now_us, last = _now_us(), self._last
         if self._category is None:
             try:
                 self._category = Category.open(self._home, self._name)
             except CategoryNotFound:
                 return  # its query makes it
-        since_us = last.since_us if looked.state == last.state else now_us
-        said = looked._asdict()
-        looked_us = said.pop("looked_us")
-        after = last.looked_after if looked_us is None else self._times.before(looked_us)
-        self._last = replace(
-            last, looks=last.looks + 1, looked_at_us=now_us, since_us=since_us, looked_after=after, **said
-        )
+        looked_after = None if looked.looked_us is None else self._times.before(looked.looked_us)
+        self._last = self._last.then(looked.state, _now_us(), looked.waiting, looked_after)
         write_report(self._category, self._last)
         self._times.written(self._last.looks, steady_us())
 
@@ -247,21 +238,15 @@ class StageReporter:
         empty = _asked(query)
         if empty is None:
             return None
-        return Looked("empty", *self._none(), looked_us) if empty else Looked("behind", *self._waiting())
+        if not empty:
+            return Looked("behind", self._files.now())
+        return Looked("empty", self._files.none()._replace(rows=0), looked_us)
 
     def _offsets(self, query: StreamingQuery) -> list[Any]:
         progress = query.lastProgress
         if progress is None:
             return offsets_done(self._checkpoint)
         return [_parsed(source.endOffset) for source in progress.sources if source.endOffset]
-
-    def _waiting(self) -> tuple[int | None, int | None, None, int | None]:
-        found = self._files.now()
-        return found.files, found.bytes, None, found.newest_us
-
-    def _none(self) -> tuple[int | None, int | None, int, int | None]:
-        found = self._files.none()
-        return found.files, found.bytes, 0, found.newest_us
 
 
 class SourceReports:
