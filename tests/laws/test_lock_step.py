@@ -16,7 +16,7 @@ from dovetail.sliding.driver import Driver
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
 from dovetail.sliding.lock_step import Chip, emulate
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 from laws.effort import examples
 
 COLUMN = {"x": np.dtype(np.int32)}
@@ -30,7 +30,7 @@ def stream(sides, keys):
     messages = np.zeros((len(rights), ENCODING.layout.words), np.int64)
     for side, which in (("left", ~rights), ("right", rights)):
         messages[which] = ENCODING.messages(side, {"x": values[which]}, None, which.sum())
-    job = Job(ENCODING, Window(rows=1), Window(rows=1))
+    job = SlidingJob(ENCODING, Window(rows=1), Window(rows=1))
     Driver(job, wants_first=False).number(messages, np.arange(len(rights)))
     return messages
 

@@ -22,7 +22,7 @@ from dovetail.slicing.covered_commits import last_of, saying
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredOffsets:
     """`offsets`: the next record by partition."""
 
     topic: str
@@ -34,7 +34,7 @@ class Covered:
         return {"topic": self.topic, "id": self.id, "offsets": numbered}
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Covered:
+    def from_json(cls, body: Mapping[str, Any]) -> CoveredOffsets:
         given = said.fields(body, ["topic", "id", "offsets"])
         offsets = said.fields(given["offsets"])
         return cls(
@@ -44,7 +44,7 @@ class Covered:
         )
 
 
-def covered(category: Category, producer: str, topic: str) -> Covered | None:
+def covered(category: Category, producer: str, topic: str) -> CoveredOffsets | None:
     """What the last commit of the producer about the topic says; None if there is none."""
     commit = last_of(
         category, producer, lambda covers: "lake" not in covers and covers.get("topic", topic) == topic
@@ -52,4 +52,4 @@ def covered(category: Category, producer: str, topic: str) -> Covered | None:
     if commit is None or commit.covers is None:
         return None
     with saying(category, commit.number, "up to which offsets of its topic it goes"):
-        return Covered.from_json(commit.covers)
+        return CoveredOffsets.from_json(commit.covers)

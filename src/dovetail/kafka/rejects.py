@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from dovetail.kafka.covered_offsets import Covered, covered
+from dovetail.kafka.covered_offsets import CoveredOffsets, covered
 from dovetail.kafka.decoding import Reject
 from dovetail.log.category import Category
 from dovetail.slicing.write_rows import bucket_of, time_of
@@ -33,7 +33,7 @@ class Rejects:
         self._home, self._name, self._producer, self._topic = home, category, producer, topic
         self._category: Category | None = None
 
-    def append(self, rejects: Sequence[Reject], now: Covered) -> None:
+    def append(self, rejects: Sequence[Reject], now: CoveredOffsets) -> None:
         """Those of a batch that goes up to there."""
         if not rejects:
             return

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from dovetail.errors import InputError, Unreachable
 from dovetail.kafka.allowance import Allowance
-from dovetail.kafka.covered_offsets import Covered, covered
+from dovetail.kafka.covered_offsets import CoveredOffsets, covered
 from dovetail.kafka.decoding import Decoder, Reject
 from dovetail.kafka.records import Records
 from dovetail.kafka.rejects import Rejects
@@ -50,7 +50,7 @@ PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class TopicReading:
     """How a topic is read. `start`: earliest, latest, a moment, or offsets by partition."""
 
     start: str | datetime | Mapping[int, int] = "earliest"
@@ -85,7 +85,7 @@ class TopicIntake:
         topic: Topic,
         decoder: Decoder,
         rejects: Rejects,
-        reading: Reading,
+        reading: TopicReading,
         *,
         time_column: str | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -153,7 +153,7 @@ class TopicIntake:
         buffer, self._buffer = self._buffer, _Buffer()
         lost, self._lost = self._lost, []
         assert self._id is not None
-        now = Covered(self._topic.name, self._id, dict(self._reader.positions))
+        now = CoveredOffsets(self._topic.name, self._id, dict(self._reader.positions))
         self._taken = now
         return Part(now.to_json(), lambda threads: self._write(buffer.pieces, lost, now, threads))
 
@@ -298,7 +298,7 @@ class TopicIntake:
             )
 
     def _write(
-        self, pieces: list[Records], lost: list[Reject], now: Covered, threads: Executor
+        self, pieces: list[Records], lost: list[Reject], now: CoveredOffsets, threads: Executor
     ) -> list[Written]:
         shares = _shared(pieces)
         done = list(threads.map(self._slice, shares)) if len(shares) > 1 else list(map(self._slice, shares))

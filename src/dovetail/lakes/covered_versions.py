@@ -20,7 +20,7 @@ from dovetail.slicing.covered_commits import last_of, saying
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredVersions:
     """`place`: the table, as people call it; None in commits of releases that did not write it.
     `version` None: the table had none. `files` None: all of them. `whole`: they are those of the table in
     that version, not those that the version has added. `skipped`: versions that changed rows, and were
@@ -44,7 +44,7 @@ class Covered:
         }
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Covered:
+    def from_json(cls, body: Mapping[str, Any]) -> CoveredVersions:
         names = ["lake", "version", "files", "whole", "skipped", "place"]
         given = said.fields({"place": None, **said.fields(body)}, names)
         version, files, place = given["version"], given["files"], given["place"]
@@ -58,7 +58,7 @@ class Covered:
         )
 
 
-def covered(category: Category, producer: str, place: str) -> Covered | None:
+def covered(category: Category, producer: str, place: str) -> CoveredVersions | None:
     """What the last commit of the producer about the table says; None if there is none."""
     commit = last_of(
         category, producer, lambda covers: "topic" not in covers and covers.get("place") in (place, None)
@@ -66,4 +66,4 @@ def covered(category: Category, producer: str, place: str) -> Covered | None:
     if commit is None or commit.covers is None:
         return None
     with saying(category, commit.number, "up to which version of its table it goes"):
-        return Covered.from_json(commit.covers)
+        return CoveredVersions.from_json(commit.covers)

@@ -417,7 +417,7 @@ class Category:
         """The lowest commit that each live reader needs."""
         return {reader.name: reader.needs_commit for reader in self.marks() if reader.gone is None}
 
-    def marks(self) -> list[retention.Reader]:
+    def marks(self) -> list[retention.KnownReader]:
         """All readers that left a mark, also those that hold nothing back any more, and why."""
         return retention.readers(self)
 

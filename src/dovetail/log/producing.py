@@ -50,7 +50,7 @@ class LogWriter:
         already. `sequence` numbers what a producer appends, upwards: a source's own offset, say. Without it
         the writer counts by itself."""
         from dovetail.log.ingest.append import append_source
-        from dovetail.log.ingest.memory import WHERE, TableSource, as_table
+        from dovetail.log.ingest.memory import WHERE, MemorySource, as_table
 
         self._require(sequence)
         batch = None
@@ -64,7 +64,7 @@ class LogWriter:
         done = append_source(
             self.home,
             self.category,
-            TableSource(table),
+            MemorySource(table),
             where=WHERE,
             producer=self.producer,
             batch=batch,

@@ -16,7 +16,7 @@ from dovetail.sliding.driver import Driver
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
 from dovetail.sliding.lock_step import Chip, Emulated, check_whole, emulate
-from dovetail.sliding.topology import Job, Messages
+from dovetail.sliding.topology import Messages, SlidingJob
 from dovetail.sliding.units import check_units
 
 
@@ -48,7 +48,7 @@ def lock_step_join(
     for (side, batch), which in zip(batches.items(), (~is_right, is_right), strict=True):
         messages[which] = _messages(encoding, side, batch)
     # The driver only numbers the rows: the chip's registers are the windows.
-    Driver(Job(encoding, Window(rows=1), Window(rows=1)), wants_first=False).number(
+    Driver(SlidingJob(encoding, Window(rows=1), Window(rows=1)), wants_first=False).number(
         messages, np.arange(len(is_right))
     )
     return emulate(chip, encoding, messages, cycles_between)

@@ -36,7 +36,7 @@ from dovetail.errors import SettingError
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.kernels import lock_step as kernels
 from dovetail.sliding.kernels.layout import KIND, R, S
-from dovetail.sliding.kernels.lock_step import Circuit, Clocking, Rows
+from dovetail.sliding.kernels.lock_step import Circuit, CircuitRows, Clocking
 from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, insert, probe_room, sub_window
 from dovetail.sliding.topology import Messages
 
@@ -175,11 +175,11 @@ def _circuit(chip: Chip) -> Circuit:
     )
 
 
-def _rows(encoding: Encoding, messages: Messages) -> Rows:
+def _rows(encoding: Encoding, messages: Messages) -> CircuitRows:
     r, s = (np.flatnonzero(messages[:, KIND] == side) for side in (R, S))
     blank = kernels.blank_rows(messages)
     windows = _stored(encoding, messages[r]), _stored(encoding, messages[s])
-    return Rows(messages, windows, (blank[r], blank[s]), (r, s), encoding.layout, encoding.residual)
+    return CircuitRows(messages, windows, (blank[r], blank[s]), (r, s), encoding.layout, encoding.residual)
 
 
 def _stored(encoding: Encoding, messages: Messages) -> SubWindow:

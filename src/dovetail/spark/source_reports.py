@@ -102,7 +102,7 @@ def commits_taken(offsets: Sequence[Any]) -> list[tuple[int, ...]]:
     return taken
 
 
-class Looked(NamedTuple):
+class SourceLook(NamedTuple):
     """`looked_us`: when the look began that found nothing, and nothing on its way."""
 
     state: WriterState
@@ -123,7 +123,9 @@ class LogInputs:
         self._known = [0] * len(self._categories)
         self._still_us: int | None = None
 
-    def look(self, offsets: Callable[[], Sequence[Any]], empty: Callable[[], bool | None]) -> Looked | None:
+    def look(
+        self, offsets: Callable[[], Sequence[Any]], empty: Callable[[], bool | None]
+    ) -> SourceLook | None:
         """`offsets`: where the query's sources stand. `empty`: what its own last look found. Both are asked
         after the writers."""
         quiet_us = [watch.quiet_us() for watch in self._watches]
@@ -145,18 +147,18 @@ class LogInputs:
         newest_us = self._newest_us()
         if not nothing or waiting:
             self._still_us = None
-            return Looked("behind", Waiting(rows=self._rows(taken), newest_us=newest_us))
+            return SourceLook("behind", Waiting(rows=self._rows(taken), newest_us=newest_us))
         none = Waiting(rows=0, newest_us=newest_us)
         known_us = [us for us in quiet_us if us is not None]
         if len(known_us) < len(quiet_us):
             self._still_us = None
-            return Looked("waiting", none)
+            return SourceLook("waiting", none)
         if self._still_us is None:
             self._still_us = now_us
         rests = now_us - self._still_us < max(source.rest_us for source in self.sources)
         if rests:
-            return Looked("waiting", none)
-        return Looked("empty", none, min(known_us))
+            return SourceLook("waiting", none)
+        return SourceLook("empty", none, min(known_us))
 
     def _fits(self, taken: Sequence[tuple[int, ...]]) -> bool:
         """Before its first batch a query has taken nothing of anything. Where Spark counts other sources than
@@ -201,17 +203,17 @@ class StageReporter:
 
     def look_and_tell(self, query: StreamingQuery | None) -> None:
         if query is None or not query.isActive:
-            looked: Looked | None = Looked("starting" if query is None else "stopped")
+            looked: SourceLook | None = SourceLook("starting" if query is None else "stopped")
         else:
             looked = self._look(query)
         if looked is not None:
             self._sure_us = steady_us()
         elif steady_us() - self._sure_us > UNSURE_US:
-            looked = Looked("behind", self._files.now())
+            looked = SourceLook("behind", self._files.now())
         if looked is not None:
             self.tell(looked)
 
-    def tell(self, looked: Looked) -> None:
+    def tell(self, looked: SourceLook) -> None:
         if self._category is None:
             try:
                 self._category = Category.open(self._home, self._name)
@@ -229,7 +231,7 @@ class StageReporter:
         except CategoryNotFound:
             return
 
-    def _look(self, query: StreamingQuery) -> Looked | None:
+    def _look(self, query: StreamingQuery) -> SourceLook | None:
         if self._inputs is None:
             self._inputs = LogInputs(upstreams(self.stage.rows), steady_us)
         if self._inputs.sources:
@@ -239,8 +241,8 @@ class StageReporter:
         if empty is None:
             return None
         if not empty:
-            return Looked("behind", self._files.now())
-        return Looked("empty", self._files.none()._replace(rows=0), looked_us)
+            return SourceLook("behind", self._files.now())
+        return SourceLook("empty", self._files.none()._replace(rows=0), looked_us)
 
     def _offsets(self, query: StreamingQuery) -> list[Any]:
         progress = query.lastProgress
@@ -267,7 +269,7 @@ class SourceReports:
     def __enter__(self) -> SourceReports:
         """Before a query starts: a join would take a slicer without a report for one that never reports."""
         for reporter in self._reporters:
-            self._try(partial(reporter.tell, Looked("starting")))
+            self._try(partial(reporter.tell, SourceLook("starting")))
         self._thread.start()
         return self
 
@@ -282,7 +284,7 @@ class SourceReports:
         self._over.set()
         self._thread.join(JOIN_S)
         for reporter in self._reporters:
-            self._try(partial(reporter.tell, Looked("stopped")))
+            self._try(partial(reporter.tell, SourceLook("stopped")))
 
     def forget(self) -> None:
         """In place of reporting, where a run ends by itself: there no stream waits for another."""

@@ -20,7 +20,7 @@ from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.source_reports import (
     LogInputs,
-    Looked,
+    SourceLook,
     StageReporter,
     Upstream,
     commits_taken,
@@ -78,13 +78,13 @@ class Reading:
         category = Category.open(self.join.config.home, side)
         write_report(category, SourceReport(f"app.{side}", "app", state, looks, looks, 0))
 
-    def look(self, left: int, right: int, empty: bool | None = True) -> Looked | None:
+    def look(self, left: int, right: int, empty: bool | None = True) -> SourceLook | None:
         self.at["us"] += READ_EVERY_US
         offset = {"left": left, "right": right, "left_floor": 0, "right_floor": 0}
         return self.inputs.look(lambda: [offset], lambda: empty)
 
 
-def state(looked: Looked | None) -> str | None:
+def state(looked: SourceLook | None) -> str | None:
     return looked and looked.state
 
 
