@@ -33,7 +33,7 @@ from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Topic
-from dovetail.kafka.topic_intake import Reading, TopicIntake
+from dovetail.kafka.topic_intake import TopicIntake, TopicReading
 from dovetail.log.category import Category
 from dovetail.model.validity import Validity
 from dovetail.slicing.category_intake import CategoryIntake
@@ -215,7 +215,9 @@ def from_topic(home: str, address: str) -> None:
 
     def intake() -> Intake:
         topic = Topic(Cluster(address), TOPIC)
-        return TopicIntake(category, slicer, topic, decoder, rejects, Reading(finite=True), time_column="t")
+        return TopicIntake(
+            category, slicer, topic, decoder, rejects, TopicReading(finite=True), time_column="t"
+        )
 
     _slice(category, slicer, intake)
     side, short = _side(home, SCHEMA)

@@ -31,7 +31,7 @@ from dovetail.log import checkpoints, history
 from dovetail.log import commit as commit_format
 from dovetail.log.bundle import Bundled, CommitSpan
 from dovetail.log.category import Category
-from dovetail.log.commit import Commit, Place, SegmentInfo, place
+from dovetail.log.commit import Commit, PackPlace, SegmentInfo, place
 from dovetail.log.history import LogBounds
 from dovetail.log.table import CommitTable
 from dovetail.model.interval import IntervalSpec
@@ -212,7 +212,9 @@ def _old_commits(category: Category, commits: int, rows: int, rng: np.random.Gen
 def _bundle(category: Category, span: CommitSpan, info: SegmentInfo) -> None:
     commits = [_commit(number, replace(info, name=_unique(category, number))) for number in range(*span)]
     lines = [
-        Bundled(commit_format.encode(commit, category.id), info.bytes, (Place("old.pack", 0),), frozenset())
+        Bundled(
+            commit_format.encode(commit, category.id), info.bytes, (PackPlace("old.pack", 0),), frozenset()
+        )
         for commit in commits
     ]
     checkpoints.write(category, CommitTable.of(commits))

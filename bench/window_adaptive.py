@@ -25,12 +25,12 @@ from dovetail.intra_window.adaptive import Adaptive
 from dovetail.intra_window.choose import StreamFacts, Wish, side_facts, tree
 from dovetail.intra_window.cost import JoinCosts, calibrate
 from dovetail.intra_window.join import ALGORITHMS, summed
-from dovetail.intra_window.metrics import MeasuredJoin, measure
+from dovetail.intra_window.metrics import MeasuredWindow, measure
 
 Say = Callable[[str], None]
 TRIES_A_ROUND = 3
 NEAR = 0.1
-VALUES: dict[str, Callable[[MeasuredJoin], float]] = {
+VALUES: dict[str, Callable[[MeasuredWindow], float]] = {
     "throughput": lambda seen: (seen.last_match_us or 0) / 1e6,
     "latency": lambda seen: (seen.latency_us["p95"] or 0) / 1e6,
     "progress": lambda seen: (seen.until_share_us(0.5) or 0) / 1e6,
@@ -80,7 +80,7 @@ def _of_workload(window: Window, threads: int, rounds: int, costs: JoinCosts, sa
     chosen: dict[str, list[tuple[str, float]]] = {wish: [] for wish in VALUES}
     right = True
 
-    def run(name: str) -> MeasuredJoin:
+    def run(name: str) -> MeasuredWindow:
         nonlocal right
         seen = measure(window.left, window.right, name, threads, None, window.left_us, window.right_us)
         right &= seen.matches == expected

@@ -17,7 +17,7 @@ from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.source import InputFile
 from dovetail.service.keeping import verbs
 from dovetail.service.server.app import FOLDER
-from dovetail.service.server.ledger import Ledger, ledger_path
+from dovetail.service.server.ledger import ServiceLedger, ledger_path
 from dovetail.service.server.pinned import PINNED
 from service.serving import QUERY
 
@@ -112,7 +112,7 @@ def test_light_and_dark(service: Service, person: Callable[..., Page]) -> None:
     seen = {}
     for scheme in ("light", "dark"):
         page = person(color_scheme=scheme)
-        page.goto(f"{service.address}/login?link={Ledger(ledger_path(service.home)).new_link()}")
+        page.goto(f"{service.address}/login?link={ServiceLedger(ledger_path(service.home)).new_link()}")
         seen[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert seen["light"] == "rgb(255, 255, 255)"
     assert seen["dark"] == "rgb(20, 24, 28)"
@@ -155,7 +155,7 @@ def test_two_people_who_change_one_application_do_not_overwrite_each_other(
     verbs.create(service.home, CLICKS, by="ada")
     first, second = person(), person()
     first.goto(link)
-    second.goto(f"{service.address}/login?link={Ledger(ledger_path(service.home)).new_link()}")
+    second.goto(f"{service.address}/login?link={ServiceLedger(ledger_path(service.home)).new_link()}")
     for page, bound in ((first, "2 minutes"), (second, "3 minutes")):
         page.goto(f"{service.address}/applications/clicks/edit")
         page.fill("#text", CLICKS.replace("1 minute", bound))
@@ -177,7 +177,7 @@ def test_a_page_left_open_over_night_goes_on(service: Service, person: Callable[
     ledger.close()
     page.wait_for_selector("#notice:has-text('Your session is over')")
     other = page.context.new_page()
-    other.goto(f"{service.address}/login?link={Ledger(ledger_path(service.home)).new_link()}")
+    other.goto(f"{service.address}/login?link={ServiceLedger(ledger_path(service.home)).new_link()}")
     page.wait_for_selector("#notice", state="hidden")
     assert page.input_value("#text") == CLICKS
     service.stop()

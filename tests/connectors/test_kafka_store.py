@@ -23,7 +23,7 @@ from dovetail.log.compaction import FileShape
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.kafka import connection, store
 from dovetail.log.homes.kafka.connection import Connection, Sent
-from dovetail.log.homes.kafka.names import Named, Part, encoded
+from dovetail.log.homes.kafka.names import FilePart, Named, encoded
 from dovetail.log.homes.kafka.store import KafkaStore
 from dovetail_dev.kafka_broker import Broker
 from dovetail_dev.spark_cluster import until
@@ -174,7 +174,7 @@ def test_messages_that_arrive_twice_or_out_of_order(
     category.store.write(path, lambda output: [output.write(one) for one in (b"one ", b"two ", b"three ")])
     [one, two, three] = open_store(other).pieces(path)
     assert [piece.to_pybytes() for piece in (one, two, three)] == [b"one ", b"two ", b"three "]
-    parts = tuple(Part(8 + number, size) for number, size in ((2, 6), (0, 4), (1, 4)))
+    parts = tuple(FilePart(8 + number, size) for number, size in ((2, 6), (0, 4), (1, 4)))
     moved = Named(path, "later", 14, final=True, topic=f"{prefix}.log.clicks", parts=parts)
     producer = Producer({"bootstrap.servers": broker.address})
     producer.produce(f"{prefix}.names", encoded(moved), path.encode())

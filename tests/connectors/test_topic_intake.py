@@ -20,7 +20,7 @@ from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Topic
-from dovetail.kafka.topic_intake import Reading, TopicIntake
+from dovetail.kafka.topic_intake import TopicIntake, TopicReading
 from dovetail.kafka.topic_reader import TopicReader
 from dovetail.log.category import Category
 from dovetail.log.source_progress import SourceReport, read_reports
@@ -88,7 +88,7 @@ class Taking:
     def open(self, finite: bool) -> TopicIntake:
         topic = Topic(Cluster(self._address), self._topic)
         aside = Rejects(self.category.home, "app.rejects.t", self._slicer.producer, self._topic)
-        reading = Reading(**{"finite": finite, **self._reading})
+        reading = TopicReading(**{"finite": finite, **self._reading})
         return TopicIntake(
             self.category, self._slicer, topic, self._decoder, aside, reading, clock=self._clock
         )

@@ -24,7 +24,7 @@ import sqlglot
 from differential.live_chains import HOWS, KINDS, Chain, draw, in_order
 from dovetail.engine.copying import settle
 from dovetail.joins.rows.gather import Rows
-from dovetail.local.graph import Graph, Journal, Runner
+from dovetail.local.graph import Graph, Runner, StageJournal
 from dovetail.log.category import Category
 from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, SlicerStage, Stage
 from dovetail.plan.projection import plain_projection
@@ -84,7 +84,7 @@ class Live:
     def __init__(self, chain: Chain, plan: Plan, folder: Path) -> None:
         self.chain, self.plan, self.folder = chain, plan, folder
         self.rng = Random(chain.seed)
-        self.journals: dict[str, Journal] = {}
+        self.journals: dict[str, StageJournal] = {}
         self.crashes = self.rng.choice([0.0, 0.05, 0.3])
         self.categories = {
             name: Category.create(str(folder / "home"), name, commits[0].schema, buckets=1)

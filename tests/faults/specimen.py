@@ -49,7 +49,7 @@ from dovetail.model.window_offset import WindowOffset
 from dovetail.plan import application_file
 from dovetail.pql.compile import compile_pql
 from dovetail.preview.compare import Difference
-from dovetail.preview.shadow_files import Position, Progress, ShadowFile, read_progress, read_shadow
+from dovetail.preview.shadow_files import Progress, ShadowFile, ShadowPosition, read_progress, read_shadow
 from dovetail.service.torture.quick_join import BATCHES, BUCKETS, ROWS, append
 from dovetail.service.torture.workload import AFTER, BEFORE, MAX_DELAY, cut
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
@@ -149,11 +149,11 @@ def build(root: Path, seed: int) -> Specimen:
             )
         ShadowFile(f"app{number}", 1, named, "ada", seed).write(join.home)
         found = Difference(seed, number, 2, 1, ({"x": number},), (), (({"x": 1}, {"x": None}),))
-        at = {"view": Position(seed, 5, number)}
+        at = {"view": ShadowPosition(seed, 5, number)}
         Progress(number, seed, at, at, {"o": found}, ("none",), seed).write(join.home, f"app{number}")
     asked_tasks.ask(join, 3)
     offer = handover.Offer("CREATE APPLICATION app;", "app.pql", seed + 1, {"file": str(seed)})
-    answered = handover.Answer(handover.ask(join.home, "app"), seed, InputError("no"))
+    answered = handover.TakeoverAnswer(handover.ask(join.home, "app"), seed, InputError("no"))
     handover.answer(join.home, "app", answered)
     handover.ask(join.home, "app", offer)
     store.make_folder("apps/app")

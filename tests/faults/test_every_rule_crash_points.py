@@ -26,7 +26,7 @@ from dovetail.changes.takeover import Takeover, consider, take_over
 from dovetail.engine.copying import at_once, settle
 from dovetail.engine.live_index import unmap_all
 from dovetail.engine.planner import HostClock
-from dovetail.local.graph import Graph, Journal
+from dovetail.local.graph import Graph, StageJournal
 from dovetail.log import history
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
@@ -87,7 +87,7 @@ ELSEWHERE = {
 }
 SCHEMA = pa.schema([("t", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("id", pa.int64())])
 START, CLOCK = datetime(2026, 1, 1, tzinfo=UTC), HostClock(lambda: 0, lambda: 0)
-Journals = dict[str, Journal]
+Journals = dict[str, StageJournal]
 
 
 def test_every_rule_has_a_case() -> None:

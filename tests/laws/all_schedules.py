@@ -15,7 +15,7 @@ from dovetail.sliding.kernels import ends
 from dovetail.sliding.kernels.channel import SENT, TAKEN
 from dovetail.sliding.kernels.layout import KIND, PAIR_R, PAIR_S, ROW
 from dovetail.sliding.kernels.subwindow import BEGIN, END
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 
 
 class SmallChain:
@@ -26,7 +26,7 @@ class SmallChain:
         column = {"x": np.dtype(np.int32)}
         encoding = Encoding(parsed("left.x == right.x"), column, column, "scan")
         windows = (Window(**{kind: size}) for kind, size in (left, right))
-        job = Job(encoding, *windows, cores=cores, inbox_rows=room, outbox_pairs=16)
+        job = SlidingJob(encoding, *windows, cores=cores, inbox_rows=room, outbox_pairs=16)
         self.join = make(job)
         self.driver = driver(self.join)
         rights = np.array([side == "r" for side in sides])

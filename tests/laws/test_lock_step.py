@@ -1,5 +1,7 @@
 """The lock-step circuit: the pairs of the oracle over count windows, and the throughput of formula A.5."""
 
+import datetime
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,7 +16,7 @@ from dovetail.sliding.driver import Driver
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
 from dovetail.sliding.lock_step import Chip, emulate
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 from laws.effort import examples
 
 COLUMN = {"x": np.dtype(np.int32)}
@@ -28,7 +30,7 @@ def stream(sides, keys):
     messages = np.zeros((len(rights), ENCODING.layout.words), np.int64)
     for side, which in (("left", ~rights), ("right", rights)):
         messages[which] = ENCODING.messages(side, {"x": values[which]}, None, which.sum())
-    job = Job(ENCODING, Window(rows=1), Window(rows=1))
+    job = SlidingJob(ENCODING, Window(rows=1), Window(rows=1))
     Driver(job, wants_first=False).number(messages, np.arange(len(rights)))
     return messages
 
@@ -112,12 +114,16 @@ def test_rows_come_by_turns_if_nothing_else_is_said_and_nulls_meet_nobody():
         {"rights": [True, True]},
         {"left": [1, 2]},
         {"left": {"x": [[1], "a"]}},
+        {"left": {"x": [datetime.date(2024, 5, 1)]}, "right": {"x": [datetime.datetime(2024, 5, 1)]}},
+        {"on": None},
+        {"cycles_between": -1},
+        {"cycles_between": 0.5},
     ],
 )
 def test_what_is_no_pair_of_streams_is_refused(broken):
     given = {"left": {"x": [1]}, "right": {"x": [1]}, "chip": dovetail.Chip(1, 2, 2)} | broken
-    with pytest.raises(InputError):
-        dovetail.lock_step_join("left.x == right.x", **given)
+    with pytest.raises((InputError, SettingError)):
+        dovetail.lock_step_join(given.pop("on", "left.x == right.x"), **given)
 
 
 @examples(usual=20, thorough=1000)
@@ -172,7 +178,19 @@ def test_the_arbiter_is_fair():
 
 @pytest.mark.parametrize(
     "broken",
-    [{"cores": 0}, {"cores": 9}, {"fan_in": 1}, {"fan_in": 9}, {"fifo_depth": 3}, {"merges_a_cycle": 0}],
+    [
+        {"cores": 0},
+        {"cores": 9},
+        {"cores": "2"},
+        {"cores": 1.5},
+        {"rows_r": 2**70},
+        {"fan_in": 1},
+        {"fan_in": 9},
+        {"fifo_depth": 3},
+        {"merges_a_cycle": 0},
+        {"overload": "bogus"},
+        {"overload": ["wait"]},
+    ],
 )
 def test_chips_that_cannot_work_are_refused(broken):
     with pytest.raises(SettingError):

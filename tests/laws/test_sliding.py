@@ -21,7 +21,7 @@ from dovetail.sliding.expression import parsed
 from dovetail.sliding.handshake import Handshake
 from dovetail.sliding.kernels.layout import PAIR_KIND, PAIR_ORDER, PAIR_R, PAIR_S, PAIR_WORDS
 from dovetail.sliding.split_join import SplitJoin
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 from laws.effort import by_turns, examples
 
 LEFT = {"x": np.int32, "y": np.float32}
@@ -147,7 +147,7 @@ def test_pairs_are_those_of_the_oracle(name, rows, left, right, predicate, acces
     expected = sorted(oracle.pairs(list(rows.arrivals()), left, right, PREDICATES[predicate]))
     encoding, messages = encoded(rows, predicate, access)
     chance = random.Random(seed)
-    job = Job(
+    job = SlidingJob(
         encoding,
         *(Window(**{kind: size}) for kind, size in (left, right)),
         cores=1 if name == "kang" else cores,
@@ -196,9 +196,9 @@ def test_with_a_thread_a_core(name, look):
     rows = crowd(seed, 4000)
     right = Window(rows=700)
     encoding, messages = encoded(rows, "left.x == right.a", access)
-    alone = Job(encoding, left, right)
+    alone = SlidingJob(encoding, left, right)
     expected = pairs_of(threaded(DESIGNS["kang"](alone), numbered(DESIGNS["kang"], alone, rows, messages)))
-    job = Job(encoding, left, right, cores=3, inbox_rows=64, outbox_pairs=64)
+    job = SlidingJob(encoding, left, right, cores=3, inbox_rows=64, outbox_pairs=64)
     design = MAKERS[name](job, random.Random(seed))
     results = threaded(design, numbered(design, job, rows, messages))
     assert len(expected) > 10_000

@@ -18,7 +18,7 @@ from dovetail.errors import CorruptFile, SettingError, StateError, Unreachable
 from dovetail.log import document
 from dovetail.service.alarms.bell import Bell
 from dovetail.service.alarms.look import SERVICE, SILENT, Look, Usual
-from dovetail.service.alarms.ringing import OVER_AFTER_US, Held, News, ring
+from dovetail.service.alarms.ringing import OVER_AFTER_US, HeldAlarm, News, ring
 from dovetail.service.alarms.rules import ALARMS, MINUTE_US
 from dovetail.service.alarms.runbooks import to_markdown
 from dovetail.service.alarms.sending import as_alert, send
@@ -263,7 +263,7 @@ def posted() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     server.server_close()
 
 
-HELD = Held("clicks", "crash_loop", "page", 10**15, 10**15 + 1, "it failed", rings=True)
+HELD = HeldAlarm("clicks", "crash_loop", "page", 10**15, 10**15 + 1, "it failed", rings=True)
 
 
 def test_alarms_arrive_over_http(posted: tuple[str, list[tuple[str, Any]]]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from dovetail.service.figures import Memory, RunFigures
+from dovetail.service.figures import MemoryUse, RunFigures
 from dovetail.service.follower import Follower
 
 
@@ -24,9 +24,9 @@ def test_a_run_that_has_stopped_shows_the_memory_it_took_last() -> None:
     """Counting pages takes a tenth of a second, and whoever waits for the end would wait for it."""
     clock, seen, counted = [0.0], list[RunFigures](), list[float]()
 
-    def count() -> Memory:
+    def count() -> MemoryUse:
         counted.append(clock[0])
-        return Memory(1_000 + len(counted))
+        return MemoryUse(1_000 + len(counted))
 
     follower = Follower(seen.append, clock=lambda: clock[0], read_memory=count)
     for clock[0], phase in [(1.0, "slicing"), (3.0, "joining"), (9.0, "joining"), (9.1, "stopped")]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.engine.handover import Answer, Request, Requests, answer
+from dovetail.engine.handover import Request, Requests, TakeoverAnswer, answer
 from dovetail.errors import CorruptFile, InputError, PlanError, StateError
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
@@ -192,7 +192,7 @@ def test_another_query_goes_on_in_the_process_that_is_there(kept: Kept) -> None:
     (before,) = kept.alive()
     processes.enter(kept.home, replace(before, revision=2, query=second.query))  # as a run does
     (Path(kept.home) / before.path).unlink()
-    answer(kept.home, "clicks", Answer(request.number, 2, None))
+    answer(kept.home, "clicks", TakeoverAnswer(request.number, 2, None))
     kept.until("running")
     assert len(kept.started) == 1
 
@@ -212,7 +212,7 @@ def test_a_query_that_is_refused_leaves_the_one_before_running(kept: Kept) -> No
     kept.until("running")
     want(kept.home, FIRST.next("deployed", "bob", text="another query"))
     kept.until("changing")
-    answer(kept.home, "clicks", Answer(offered(kept).number, 0, PlanError("keys cannot change")))
+    answer(kept.home, "clicks", TakeoverAnswer(offered(kept).number, 0, PlanError("keys cannot change")))
     kept.until("failed")
     assert kept.keeper.decisions["clicks"].why == "keys cannot change; revision 1 goes on"
     assert [process.revision for process in kept.alive()] == [1]

@@ -14,7 +14,7 @@ from dovetail.service.cli.live_view import PLAIN_WIDTH, LiveView, plain_lines, r
 from dovetail.service.figures import (
     HISTORY_LENGTH,
     JoinFigures,
-    Memory,
+    MemoryUse,
     RebuildFigures,
     RunFigures,
     StreamFigures,
@@ -36,7 +36,7 @@ SNAPSHOT = RunFigures(
     out_rows=1_085_345,
     out_rows_per_s=19_922.0,
     out_rate_history=RISING,
-    memory=Memory(1_503_238_553, "PSS"),
+    memory=MemoryUse(1_503_238_553, "PSS"),
     output="parquet  results/joined_searches",
 )
 EMPTY = RunFigures(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.service.figures import Memory
+from dovetail.service.figures import MemoryUse
 from dovetail.service.memory import EVERY_S, SHARE, MemoryMeter
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -30,14 +30,14 @@ def test_forks_that_share_their_pages_count_once(tmp_path: Path) -> None:
     process(tmp_path, 11, 10, 1000, 40)
     process(tmp_path, 12, 11, 1000, 40)
     process(tmp_path, 99, 1, 1000, 40)
-    assert MemoryMeter(tmp_path).read(10) == Memory(120 << 10, "PSS")
+    assert MemoryMeter(tmp_path).read(10) == MemoryUse(120 << 10, "PSS")
 
 
 def test_without_proportional_sizes_resident_ones_are_taken_and_named(tmp_path: Path) -> None:
     process(tmp_path, 10, 1, 3, 40)
     process(tmp_path, 11, 10, 4, None)
-    assert MemoryMeter(tmp_path).read(10) == Memory(7 * PAGE, "RSS")
-    assert MemoryMeter(tmp_path / "none").read(10) == Memory(0, "RSS")
+    assert MemoryMeter(tmp_path).read(10) == MemoryUse(7 * PAGE, "RSS")
+    assert MemoryMeter(tmp_path / "none").read(10) == MemoryUse(0, "RSS")
 
 
 def test_it_measures_now_and_then(tmp_path: Path) -> None:

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from dovetail.service.alarms.look import RECENT_S, Usual
-from dovetail.service.alarms.past import DAY_S, DAYS, HOUR_S, Figures, Past
+from dovetail.service.alarms.past import DAY_S, DAYS, HOUR_S, FigurePast, Figures
 from dovetail.service.keeping.wanted import Wanted, want
-from dovetail.service.server.ledger import Ledger
+from dovetail.service.server.ledger import ServiceLedger
 from service.serving import quiet_daemon
 
 START_S = 1_800_000_000.0
 EVERY_S = 600.0
 
 
-class Counting(Ledger):
+class Counting(ServiceLedger):
     """Counts the rows that are read."""
 
     rows = 0
@@ -50,7 +50,7 @@ def by_reading_all(history: list[Figures], now_s: float) -> tuple[list[Figures],
 
 
 def test_each_look_reads_only_what_is_new_and_finds_what_reading_all_would(ledger: Counting) -> None:
-    random, past = Random(1), Past("clicks", "rate", ledger.figures)
+    random, past = Random(1), FigurePast("clicks", "rate", ledger.figures)
     history: list[Figures] = []
     looks = 0
     for number in range(round(9 * DAY_S / EVERY_S)):
@@ -68,7 +68,7 @@ def test_each_look_reads_only_what_is_new_and_finds_what_reading_all_would(ledge
 
 
 def test_a_clock_that_is_set_back_begins_again(ledger: Counting) -> None:
-    past = Past("clicks", "rate", ledger.figures)
+    past = FigurePast("clicks", "rate", ledger.figures)
     history: list[Figures] = [(START_S + n * 60.0, {"rate": n / 60}) for n in range(60)]
     for one in history:
         ledger.remember("clicks", *one)

@@ -15,17 +15,17 @@ from dovetail.service.keeping.autoscaling import words
 from dovetail.service.scaler.decisions import changes_of, decisions
 from dovetail.service.scaler.figures import samples_of
 from dovetail.service.scaler.loop import JOINS, History, Scaler, histories, replay
-from dovetail.service.scaler.sample import Limits, Mode, Sample
+from dovetail.service.scaler.sample import LoadSample, Mode, TaskLimits
 from dovetail.service.scaling import joins_of
 from service.test_scale_command import started
 
 HOUR = 3_600.0
-BUSY = Sample(0, 2, 10_000, 10_000, 0, 0, row_us=50)
+BUSY = LoadSample(0, 2, 10_000, 10_000, 0, 0, row_us=50)
 QUIET = replace(BUSY, left_rate=100, right_rate=100)
 MOST = (8, "cores")
 
 
-def history(sample: Sample, until_s: float, tasks: int) -> History:
+def history(sample: LoadSample, until_s: float, tasks: int) -> History:
     at = [until_s - HOUR - 60 + 10 * number for number in range(367)]
     scaled = replace(sample, tasks=tasks, row_us=100 / tasks)
     return [(each, {JOINS: {"view": asdict(replace(scaled, at_s=each))}}) for each in at]
@@ -40,7 +40,7 @@ def wanted_tasks(home: str) -> int | None:
     return asked(joins_of(home, "app", "view")[0], None).tasks
 
 
-def look(home: str, mode: Mode, sample: Sample, now_s: float, tasks: int) -> list[str]:
+def look(home: str, mode: Mode, sample: LoadSample, now_s: float, tasks: int) -> list[str]:
     found = Scaler(home).look("app", mode, False, MOST, history(sample, now_s, tasks), now_s)
     return [words(one) for one in found]
 
@@ -89,7 +89,7 @@ def test_yesterday_can_be_decided_again() -> None:
     day = [replace(QUIET, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(120)]
     day += [replace(BUSY, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(120, 300)]
     day += [replace(QUIET, at_s=60.0 * minute, tasks=1, row_us=100) for minute in range(300, 480)]
-    found = list(replay(day, Limits(1, 8)))
+    found = list(replay(day, TaskLimits(1, 8)))
     assert [(said.direction, said.tasks) for _, said in found] == [("up", 3), ("down", 1)]
     minutes = [at_s / 60 for at_s, _ in found]
     assert 120 < minutes[0] < 130

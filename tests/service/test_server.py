@@ -24,7 +24,7 @@ from dovetail.service.alarms.look import Look
 from dovetail.service.alarms.settings import read_settings
 from dovetail.service.keeping.wanted import find_wanted, wanted_of
 from dovetail.service.server.app import make_app
-from dovetail.service.server.ledger import Ledger, ledger_path
+from dovetail.service.server.ledger import ServiceLedger, ledger_path
 from dovetail.service.server.state import Daemon
 
 HOST = "127.0.0.1:8630"
@@ -173,7 +173,7 @@ def test_a_ledger_that_was_damaged_or_deleted_only_costs_a_login(tmp_path: Path)
     path = ledger_path(str(tmp_path))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no database at all" * 1000)
-    ledger = Ledger(path)
+    ledger = ServiceLedger(path)
     assert ledger.log_in(ledger.new_link()) is not None
     ledger.close()
 

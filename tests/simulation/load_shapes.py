@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from dovetail.service.scaler.sample import Limits
+from dovetail.service.scaler.sample import TaskLimits
 from dovetail.service.scaler.simulate import Load, System
 
 DAY_S = 86_400.0
@@ -19,7 +19,7 @@ class Shape:
     kind: str
     load: Load
     system: System
-    limits: Limits
+    limits: TaskLimits
     seconds: float
     peak: float
 
@@ -34,7 +34,7 @@ def shape(seed: int) -> Shape:
     hot = random.uniform(0.3, 0.9) if kind == "hot key" else 0.0
     lags = random.randrange(1, 10**7) if kind == "lagging side" else 0
     system = System(one, hot_share=hot, lags=lags, noise=random.uniform(0, 0.2))
-    return Shape(kind, load, system, Limits(1, most), seconds, peak)
+    return Shape(kind, load, system, TaskLimits(1, most), seconds, peak)
 
 
 def _split(random: Random, rate: Callable[[float], float]) -> Load:

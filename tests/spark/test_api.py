@@ -155,6 +155,8 @@ def test_calls_that_mean_nothing(application: Application) -> None:
     times = {"left_time": "eventtime", "right_time": "eventtime", "home": application.home, "name": "wrong"}
     with pytest.raises(PlanError, match="not a stream"):
         dovetail.join(batch, rows, "k", **times, **BOUNDS)
+    with pytest.raises(PlanError, match="the right DataFrame is a NoneType"):
+        dovetail.join(rows, None, "k", **times, **BOUNDS)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="no column nothing"):
         dovetail.join(rows, rows, "nothing", **times, **BOUNDS)
     with pytest.raises(PlanError, match="no column when"):

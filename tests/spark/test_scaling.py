@@ -15,7 +15,7 @@ from dovetail.engine.measure import JoinMeasure
 from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from dovetail.service.scaler.loop import JOINS, Scaler
-from dovetail.service.scaler.sample import Sample
+from dovetail.service.scaler.sample import LoadSample
 from spark.application import Application
 from spark.batch import count, database, differences, join_sql
 from spark.events import write_files
@@ -67,7 +67,7 @@ def scale(application: Application, *arguments: str) -> None:
 def let_scale(application: Application, rate: float, tasks: int, now_s: float) -> None:
     """The scaler, after an hour in which this many rows per second came in, and a task could take 10,000."""
     half = rate / 2
-    sample = Sample(0, tasks, half, half, 0, 0, row_us=100 / tasks)
+    sample = LoadSample(0, tasks, half, half, 0, 0, row_us=100 / tasks)
     hour = [now_s - 3_660 + 10 * number for number in range(367)]
     history = [
         (at_s, {JOINS: {name: asdict(replace(sample, at_s=at_s)) for name in ("lefts", "fulls")}})

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.engine.downstream import must_wait, unread_rows
-from dovetail.local.graph import Graph, Journal
+from dovetail.local.graph import Graph, StageJournal
 from dovetail.log.category import Category
 from dovetail.plan.configure import join_config
 from dovetail.pql.compile import compile_pql
@@ -43,7 +43,7 @@ def write(home: str, name: str, first: int, count: int, odd: int = 0) -> None:
         category.append(category.write_segments([batch], bucket_of(None, 1), time_of("t")))
 
 
-def graph_of(home: Path, options: str = "", journals: dict[str, Journal] | None = None) -> Graph:
+def graph_of(home: Path, options: str = "", journals: dict[str, StageJournal] | None = None) -> Graph:
     for name in "abc":
         Category.create(str(home), name, SCHEMA, buckets=1)
     return Graph(compile_pql(PQL.format(options=options)), str(home), str(home), journals=journals)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from dovetail.changes.costs import Costs, Unknown
+from dovetail.changes.costs import ChangeCosts, Unknown
 from dovetail.changes.verdict import Change, Cost, Verdict
 from dovetail.plan.physical import InputTable, JoinStage, Plan, SlicerStage, Stage, WindowStage
 from dovetail.plan.source import Span, span_of
@@ -48,7 +48,7 @@ class Between:
     old_text: Program | None = None
     new_text: Program | None = None
     begins: Begins = lambda stage, source: None
-    costs: Costs = field(default_factory=Unknown)
+    costs: ChangeCosts = field(default_factory=Unknown)
     reslice: bool = False
     curable: list[Change] = field(default_factory=list)
     found: list[Change] = field(default_factory=list)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dovetail.changes.afresh import RESLICE, begin_afresh, begun_afresh, gaps, joins_with
 from dovetail.changes.between import Begins, Between, part_of, view_of
-from dovetail.changes.costs import Costs, Unknown
+from dovetail.changes.costs import ChangeCosts, Unknown
 from dovetail.changes.names import with_old_categories, with_old_names
 from dovetail.changes.rules import RULES
 from dovetail.changes.rules.application import application
@@ -25,7 +25,7 @@ def compare(
     old_text: Program | None = None,
     new_text: Program | None = None,
     begins: Begins = lambda stage, source: None,
-    costs: Costs | None = None,
+    costs: ChangeCosts | None = None,
     reslice: bool = False,
 ) -> list[Change]:
     """What differs between two versions, in the order of the stages. Nothing, if they mean the same.
@@ -53,7 +53,7 @@ def closest(
     old_text: Program | None = None,
     new_text: Program | None = None,
     begins: Begins = lambda stage, source: None,
-    costs: Costs | None = None,
+    costs: ChangeCosts | None = None,
     reslice: bool = False,
 ) -> tuple[Plan, list[Change]]:
     """The plan that changes least, out of several for one query: a release that plans otherwise, or a view
@@ -71,7 +71,7 @@ def _least(
     old_text: Program | None,
     new_text: Program | None,
     begins: Begins,
-    costs: Costs | None,
+    costs: ChangeCosts | None,
     reslice: bool,
 ) -> tuple[Plan, list[Change]]:
     compared = [(plan, compare(old, plan, old_text, new_text, begins, costs, reslice)) for plan in plans]

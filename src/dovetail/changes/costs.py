@@ -28,7 +28,7 @@ from dovetail.slicing.input_files import MissingInput, input_files, is_local, lo
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
 
 
-class Costs(Protocol):
+class ChangeCosts(Protocol):
     """What the rules ask for. None: it is not known, or there is nothing to ask."""
 
     def window(self, stage: JoinStage) -> Cost | None:

@@ -30,9 +30,9 @@ class FlatField(NamedTuple):
     symbols: tuple[str, ...] = ()
 
 
-def for_kernel(fields: Sequence[FlatField], columns: Sequence[int]) -> kernels.Fields:
+def for_kernel(fields: Sequence[FlatField], columns: Sequence[int]) -> kernels.BinaryFields:
     """`columns`: that of each field, -1 for none."""
-    return kernels.Fields(
+    return kernels.BinaryFields(
         np.array([field.kind for field in fields], np.int8),
         np.array(columns, np.int32),
         np.array([field.number for field in fields], np.int32),

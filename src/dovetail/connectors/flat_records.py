@@ -24,7 +24,7 @@ def head_of(form: str, schema: int) -> bytes:
 def records(form: str, fields: Sequence[FlatField], schema: int, batch: pa.RecordBatch) -> pa.Array:
     """A value for each row, in a schema that `flat_schema.schema_for` has made."""
     count, width = batch.num_rows, batch.num_columns
-    columns = kernels.Columns(
+    columns = kernels.BinaryColumns(
         np.zeros((width, count), np.int64),
         np.zeros((width, count), np.int32),
         np.ones((width, count), np.bool_),
@@ -40,7 +40,7 @@ def records(form: str, fields: Sequence[FlatField], schema: int, batch: pa.Recor
     return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(data)])
 
 
-def _fill(columns: kernels.Columns, number: int, column: pa.Array) -> pa.Array:
+def _fill(columns: kernels.BinaryColumns, number: int, column: pa.Array) -> pa.Array:
     """One column; gives back what must stay in memory."""
     kind = column.type
     if column.null_count:

@@ -29,7 +29,7 @@ Origin = Literal["command", "option", "cores", "unreadable"]
 """Who asked: `dovetail scale`, the query's option, or nobody; or the file cannot be read."""
 
 
-class Asked(NamedTuple):
+class AskedTasks(NamedTuple):
     """`tasks` None: as many as Spark has cores. `trouble`: why the file was ignored."""
 
     tasks: int | None
@@ -37,16 +37,16 @@ class Asked(NamedTuple):
     trouble: DovetailError | None = None
 
 
-def asked(config: JoinConfig, now: int | None) -> Asked:
+def asked(config: JoinConfig, now: int | None) -> AskedTasks:
     """How many tasks the next step is to have, if the last one had `now` (0 or None: there was none)."""
     option = _at_most(config.settings.tasks, config)
     try:
         wanted = _read(config)
     except DovetailError as error:
-        return Asked(now or option, "unreadable", error)
+        return AskedTasks(now or option, "unreadable", error)
     if wanted is not None:
-        return Asked(_at_most(wanted, config), "command")
-    return Asked(option, "option" if option else "cores")
+        return AskedTasks(_at_most(wanted, config), "command")
+    return AskedTasks(option, "option" if option else "cores")
 
 
 def tasks_to_plan(config: JoinConfig, now: int) -> int:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dovetail.engine.claims import Claims, UnknownStep
+from dovetail.engine.claims import StepClaims, UnknownStep
 from dovetail.errors import RunError
 
 GREETING_S = 2.0
@@ -43,8 +43,8 @@ class ClaimServer:
     """Answers the tasks of one source. `bind` is an address of the driver, `host` the name by which executors
     know it."""
 
-    def __init__(self, bind: str, host: str, claims: Claims | None = None) -> None:
-        self._claims = claims or Claims()
+    def __init__(self, bind: str, host: str, claims: StepClaims | None = None) -> None:
+        self._claims = claims or StepClaims()
         self._secret = uuid.uuid4().hex
         self._greeted: dict[int, set[str]] = {}
         self._greetings: dict[int, int] = {}  # of each step: those that are still to come

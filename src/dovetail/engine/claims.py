@@ -51,7 +51,7 @@ class _Step:
         return [group for group in range(self.groups) if group not in taken]
 
 
-class Claims:
+class StepClaims:
     """The claims of one join's steps. Any thread may call."""
 
     def __init__(self, patience_s: float = PATIENCE_S, clock: Callable[[], float] = time.monotonic) -> None:

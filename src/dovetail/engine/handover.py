@@ -46,7 +46,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TakeoverAnswer:
     """`error` None: this version has taken over, in the existing run."""
 
     number: str
@@ -82,7 +82,7 @@ def answered(home: str, application: str) -> None:
     open_store(home).delete(handover_path(application))
 
 
-def answer(home: str, application: str, found: Answer) -> None:
+def answer(home: str, application: str, found: TakeoverAnswer) -> None:
     """For the run that the query was offered to. The request is over."""
     body = {
         "number": found.number,
@@ -95,14 +95,14 @@ def answer(home: str, application: str, found: Answer) -> None:
         answered(home, application)
 
 
-def answer_to(home: str, application: str, number: str) -> Answer | None:
+def answer_to(home: str, application: str, number: str) -> TakeoverAnswer | None:
     """None: there is none yet, or it cannot be read."""
     path = answer_path(application)
     try:
         data = open_store(home).read(path)
         body = document.decode(data, ANSWER_KIND, ANSWER_VERSION, where=path, remedy="delete the file")
         error = body["error"]
-        found = Answer(
+        found = TakeoverAnswer(
             said.text(body["number"]),
             said.whole(body["version"]),
             None if error is None else DovetailError.from_json(error),

@@ -17,7 +17,6 @@ from dovetail.joins.rows.gather import Rows
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model.window_config import WindowConfig
-from dovetail.slicing.sides import is_appended
 from dovetail.slicing.write_rows import bucket_of, time_of
 from dovetail.windows.pairs import late
 
@@ -37,7 +36,7 @@ def set_aside(config: WindowConfig, category: Category, commit: Commit, before_u
     if first is None:
         return
     aside = Category.create(config.home, config.late, schema, buckets=1, role="invalid", evolve=True)
-    if not is_appended(aside, config.late_producer, commit.number):
+    if aside.last_batch(config.late_producer) < commit.number:
         infos = aside.write_segments(chain([first], found), bucket_of(None, 1), time_of(EVENT_TIME))
         aside.append(infos, producer=config.late_producer, batch=commit.number)
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from dovetail.engine.copying import aside
 from dovetail.engine.home_snapshots import NAMED_WITHIN
-from dovetail.joins.snapshot import Piece
+from dovetail.joins.snapshot import SnapshotPiece
 
 FAN = 8
 
@@ -33,19 +33,19 @@ Task = tuple[str, int, int]
 
 class _Merge(NamedTuple):
     step: int
-    replaced: tuple[Piece, ...]
-    made: Piece | None  # None: it is not finished
+    replaced: tuple[SnapshotPiece, ...]
+    made: SnapshotPiece | None  # None: it is not finished
 
 
 _BEGUN: dict[Task, _Merge] = {}
 """By task: the merge that this process began last. One at a time."""
 
 
-def due(pieces: Sequence[Piece], smallest: int, most: int) -> tuple[Piece, ...]:
+def due(pieces: Sequence[SnapshotPiece], smallest: int, most: int) -> tuple[SnapshotPiece, ...]:
     """Pieces of like size that follow each other and should become one; the newest of them if there are
     several such runs. Empty: none. `smallest`: rows of a piece that was never merged; `most`: of a piece that
     is not merged any more."""
-    found: tuple[Piece, ...] = ()
+    found: tuple[SnapshotPiece, ...] = ()
     for size, run in groupby(pieces, lambda piece: _size_class(piece.rows, smallest, most)):
         like = tuple(run)
         if size is not None and len(like) >= FAN:
@@ -64,7 +64,9 @@ def _size_class(rows: int, smallest: int, most: int) -> int | None:
     return merged
 
 
-def begin(task: Task, step: int, replaced: tuple[Piece, ...], merge: Callable[[], Piece]) -> None:
+def begin(
+    task: Task, step: int, replaced: tuple[SnapshotPiece, ...], merge: Callable[[], SnapshotPiece]
+) -> None:
     """Merge in the background, unless a merge of this task is under way."""
     under_way = _BEGUN.get(task)
     if under_way is not None and under_way.made is None and step - under_way.step < NAMED_WITHIN:
@@ -79,7 +81,7 @@ def begin(task: Task, step: int, replaced: tuple[Piece, ...], merge: Callable[[]
     aside(run)
 
 
-def with_merged(task: Task, step: int, pieces: list[Piece]) -> list[Piece]:
+def with_merged(task: Task, step: int, pieces: list[SnapshotPiece]) -> list[SnapshotPiece]:
     """The pieces, with one that was merged meanwhile in the place of those that it replaces."""
     merge = _BEGUN.get(task)
     if merge is None or merge.made is None:

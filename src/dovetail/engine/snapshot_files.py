@@ -49,9 +49,9 @@ from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.changes import Changes, joined
 from dovetail.joins.kind import Saves
 from dovetail.joins.snapshot import (
-    Piece,
     Snapshot,
     SnapshotPart,
+    SnapshotPiece,
     decode_part,
     encode_part,
     encode_snapshot,
@@ -125,26 +125,30 @@ class SnapshotFiles(HomeSnapshots):
                 hint="let nobody else delete files there; the step runs again",
             )
 
-    def _write_last(self, offset: JoinOffset, task: int, last: SnapshotPart, pieces: Sequence[Piece]) -> bool:
+    def _write_last(
+        self, offset: JoinOffset, task: int, last: SnapshotPart, pieces: Sequence[SnapshotPiece]
+    ) -> bool:
         name, part = _name(offset, task), replace(last, pieces=tuple(pieces))
         written = self._write(offset, name, encode_part(part, name), pieces)
         if written:
             _LAST.put((str(self._here), task), (self._stamp(name), part), part.size * _ROW_BYTES)
         return written
 
-    def _piece_here(self, offset: JoinOffset, task: int, part: SnapshotPart) -> Piece:
+    def _piece_here(self, offset: JoinOffset, task: int, part: SnapshotPart) -> SnapshotPiece:
         # No name is used twice: a step that runs again may find other pieces merged, and cut differently. A
         # piece that the home has under a name would be taken for the other one.
         name = f"{offset.version}.{task}-of-{offset.tasks}.{uuid.uuid4().int}.piece"
         self._write_here(name, encode_part(part, name))
-        return Piece(name, part.size, part.left.high, part.right.high)
+        return SnapshotPiece(name, part.size, part.left.high, part.right.high)
 
-    def _merged(self, offset: JoinOffset, task: int, pieces: Sequence[Piece], lows: tuple[int, int]) -> Piece:
+    def _merged(
+        self, offset: JoinOffset, task: int, pieces: Sequence[SnapshotPiece], lows: tuple[int, int]
+    ) -> SnapshotPiece:
         """Pieces that follow each other as one, in a file that no snapshot names yet."""
         part = _joined([self._part(piece.name) for piece in pieces], lows, {})
         return self._piece_here(offset, task, part)
 
-    def _write(self, offset: JoinOffset, name: str, data: bytes, pieces: Sequence[Piece]) -> bool:
+    def _write(self, offset: JoinOffset, name: str, data: bytes, pieces: Sequence[SnapshotPiece]) -> bool:
         needs = self._needed(pieces)
         # Without a base there is nothing earlier to recover from: this copy must arrive before the step
         # counts.
@@ -161,7 +165,7 @@ class SnapshotFiles(HomeSnapshots):
             send(self._home, f"{self._folder}/{name}", data, needs)
         return True
 
-    def _needed(self, pieces: Sequence[Piece]) -> list[Needed]:
+    def _needed(self, pieces: Sequence[SnapshotPiece]) -> list[Needed]:
         return [
             Needed(f"{self._folder}/{one.name}{copy}", self._here / one.name)
             for one in pieces

@@ -44,7 +44,7 @@ PART_ROWS = 50_000
 """Rows for which a step has one more task."""
 
 
-class Piece(NamedTuple):
+class OpenSegment(NamedTuple):
     """A segment, by its commit and its place in it, and stream time before that commit."""
 
     commit: int
@@ -57,13 +57,13 @@ class WindowPart(NamedTuple):
     in these segments. Sessions are shared out by the hash of their keys, the others by segments. `older`: of
     all segments of the step, those whose rows lack a column that the query reads."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[OpenSegment, ...]
     after_us: int
     upto_us: int
     task: int = 0
     tasks: int = 1
     early: bool = False  # the windows are still open
-    older: tuple[Piece, ...] = ()
+    older: tuple[OpenSegment, ...] = ()
 
 
 class _Seen(NamedTuple):
@@ -161,7 +161,7 @@ class WindowPlanner:
                     window.first_end(low) > upto_us or window.last_end(high) <= max(after_us, before_us)
                 ):
                     continue
-                pieces.append(Piece(commit.number, number, before_us))
+                pieces.append(OpenSegment(commit.number, number, before_us))
                 rows.append(info.rows)
                 if info.generation in lacking:
                     older.append(pieces[-1])
@@ -284,11 +284,11 @@ class WindowPlanner:
         self._look_at = max(FIRST_LOOK, 2 * (stop - floor))
         return floor
 
-    def _pieces(self, start: int, stop: int) -> Iterator[Piece]:
+    def _pieces(self, start: int, stop: int) -> Iterator[OpenSegment]:
         for commit in self.category.commits(start, stop):
             for number, info in enumerate(commit.segments):
                 if info.sketch.count:
-                    yield Piece(commit.number, number, self._before(commit.number))
+                    yield OpenSegment(commit.number, number, self._before(commit.number))
 
 
 def clock_at(settings: WindowSettings, time_us: int, saved: Mapping[str, Any] | None) -> Clock:
@@ -307,9 +307,9 @@ def _same(one: Clock, other: Clock) -> bool:
     return one.time_us == other.time_us and one.saved == other.saved
 
 
-def _dealt(pieces: list[Piece], rows: list[int], tasks: int) -> list[list[Piece]]:
+def _dealt(pieces: list[OpenSegment], rows: list[int], tasks: int) -> list[list[OpenSegment]]:
     """Neighbouring segments together, about the same number of rows to each task."""
-    dealt: list[list[Piece]] = [[] for _ in range(tasks)]
+    dealt: list[list[OpenSegment]] = [[] for _ in range(tasks)]
     total, seen = max(1, sum(rows)), 0
     for piece, count in zip(pieces, rows, strict=True):
         dealt[min(tasks - 1, seen * tasks // total)].append(piece)

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dovetail.engine.join_step import batches_of
-from dovetail.engine.window_planner import Piece, WindowPart
+from dovetail.engine.window_planner import OpenSegment, WindowPart
 from dovetail.joins.rows.gather import Rows, equal_numbers
 from dovetail.log.category import Category
 from dovetail.log.generations import columns_lacking
 from dovetail.log.segment import Segment
 from dovetail.model.time_codes import FIRST_TIME
 from dovetail.model.window_config import WindowConfig
-from dovetail.windows.pairs import Int64s, Pairs, closed, closed_sessions, sessions
+from dovetail.windows.pairs import Int64s, RowWindows, closed, closed_sessions, sessions
 
 HASH, TIME = "_hash", "_time"
 START, END = "_window_start", "_window_end"
@@ -50,7 +50,7 @@ def run_part(config: WindowConfig, part: WindowPart, schema: pa.Schema) -> Itera
 
 
 def gathered(
-    rows: Rows, pairs: Pairs, schema: pa.Schema, *, closed: bool = True, unknown: Unknown | None = None
+    rows: Rows, pairs: RowWindows, schema: pa.Schema, *, closed: bool = True, unknown: Unknown | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Rows by their numbers in the category, with the bounds of their windows."""
     unknown = unknown or {}
@@ -86,7 +86,7 @@ def _known(values: pa.Array, unknown: Bools | None, at: int) -> pa.Array:
 
 def _fixed(
     config: WindowConfig, category: Category, part: WindowPart
-) -> Iterator[tuple[Pairs, Unknown | None]]:
+) -> Iterator[tuple[RowWindows, Unknown | None]]:
     begun = _begun_without(config, category, part)
     for pairs in _fixed_pairs(config, category, part, part.pieces):
         yield pairs, {name: np.isin(pairs.start, starts) for name, starts in begun.items()}
@@ -104,8 +104,8 @@ def _begun_without(config: WindowConfig, category: Category, part: WindowPart) -
 
 
 def _fixed_pairs(
-    config: WindowConfig, category: Category, part: WindowPart, pieces: Sequence[Piece]
-) -> Iterator[Pairs]:
+    config: WindowConfig, category: Category, part: WindowPart, pieces: Sequence[OpenSegment]
+) -> Iterator[RowWindows]:
     most_rows = max(1, MOST_PAIRS // config.window.windows_per_row)
     for piece, segment in _opened(category, pieces):
         times = times_of(segment)
@@ -119,7 +119,7 @@ def _fixed_pairs(
 
 def _sessions(
     config: WindowConfig, category: Category, part: WindowPart
-) -> Iterator[tuple[Pairs, Unknown | None]]:
+) -> Iterator[tuple[RowWindows, Unknown | None]]:
     rows = _Timed.of(config, category, part.pieces, part.task, part.tasks)
     gap_us = config.window.length_us
     pairs = closed_sessions(gap_us, rows.keys, rows.times, rows.before, part.after_us, part.upto_us)
@@ -152,7 +152,7 @@ def _rows_without(
     return found
 
 
-def first_open_commit(config: WindowConfig, pieces: Sequence[Piece], time_us: int) -> int | None:
+def first_open_commit(config: WindowConfig, pieces: Sequence[OpenSegment], time_us: int) -> int | None:
     """The first commit with a row of a session that is open at a stream time; None: there is none."""
     if not pieces:
         return None
@@ -171,7 +171,12 @@ class _Timed:
 
     @classmethod
     def of(
-        cls, config: WindowConfig, category: Category, pieces: Sequence[Piece], task: int = 0, tasks: int = 1
+        cls,
+        config: WindowConfig,
+        category: Category,
+        pieces: Sequence[OpenSegment],
+        task: int = 0,
+        tasks: int = 1,
     ) -> _Timed:
         numbers: list[Int64s] = []
         times: list[Int64s] = []
@@ -206,6 +211,6 @@ def times_of(segment: Segment) -> Int64s:
     return times
 
 
-def _opened(category: Category, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Segment]]:
+def _opened(category: Category, pieces: Sequence[OpenSegment]) -> Iterator[tuple[OpenSegment, Segment]]:
     for piece in pieces:
         yield piece, category.open_segment(category.commit(piece.commit).segments[piece.segment])

@@ -33,7 +33,7 @@ STALE_WINDOWS = 32
 STALE_DOUBT = 0.9
 
 
-class Kind(NamedTuple):
+class WindowClass(NamedTuple):
     """Windows that are alike: each figure within a factor of four."""
 
     rows: int
@@ -42,9 +42,9 @@ class Kind(NamedTuple):
     hot: bool
 
 
-def kind_of(facts: StreamFacts) -> Kind:
+def kind_of(facts: StreamFacts) -> WindowClass:
     rate = min(facts.left.rate_per_ms, facts.right.rate_per_ms)
-    return Kind(
+    return WindowClass(
         _fours(facts.rows),
         _fours(min(facts.left.duplicates, facts.right.duplicates)),
         -1 if isinf(rate) else _fours(rate),
@@ -71,8 +71,8 @@ class Adaptive:
     costs: JoinCosts
     wish: Wish = "throughput"
     write_pairs: bool = True
-    _seen: dict[tuple[Kind, str], _Seen] = field(default_factory=dict)
-    _windows: dict[Kind, int] = field(default_factory=dict)
+    _seen: dict[tuple[WindowClass, str], _Seen] = field(default_factory=dict)
+    _windows: dict[WindowClass, int] = field(default_factory=dict)
 
     def choose(self, facts: StreamFacts) -> Choice:
         kind = kind_of(facts)
@@ -99,7 +99,7 @@ class Adaptive:
         beyond = took_s - expected.sure.of(self.wish)
         seen.ratios.append(max(LEAST, beyond / max(1e-9, expected.work.of(self.wish))))
 
-    def _expected_s(self, name: str, facts: StreamFacts, kind: Kind) -> float:
+    def _expected_s(self, name: str, facts: StreamFacts, kind: WindowClass) -> float:
         expected, seen = self._forecast(name, facts), self._seen.get((kind, name))
         ratio, doubt = 1.0, DOUBT
         if seen is not None:

@@ -47,7 +47,7 @@ def window_join(
 ) -> RowPairs:
     """All pairs of rows with equal keys. `threads`: by default one for each core. `memory`: kept for the next
     window that is joined with it."""
-    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
+    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs, memory)
     a, b = _joined(
         algorithm,
         left,
@@ -67,7 +67,7 @@ def window_join_count(
     memory: Memory = NOTHING_KEPT,
 ) -> int:
     """How many pairs there are, without making them."""
-    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs)
+    left, right = _checked(left_keys, right_keys, algorithm, threads, knobs, memory)
     return _joined(
         algorithm,
         left,
@@ -135,7 +135,12 @@ class _Gone(Exception):
 
 
 def _checked(
-    left_keys: Any, right_keys: Any, algorithm: str, threads: int | None, knobs: Knobs | None
+    left_keys: Any,
+    right_keys: Any,
+    algorithm: str,
+    threads: int | None,
+    knobs: Knobs | None,
+    memory: Memory = NOTHING_KEPT,
 ) -> tuple[Keys, Keys]:
     """The keys of both sides; refuses what cannot be joined before anything runs."""
     if algorithm != AUTO:
@@ -144,6 +149,10 @@ def _checked(
     if knobs is not None and not isinstance(knobs, Knobs):
         raise SettingError(
             f"knobs are a {type(knobs).__name__}", expected="dovetail.intra_window.knobs.Knobs"
+        )
+    if not isinstance(memory, Memory):
+        raise SettingError(
+            f"memory is a {type(memory).__name__}", expected="dovetail.intra_window.memory.Memory"
         )
     return encoded(left_keys, right_keys)
 

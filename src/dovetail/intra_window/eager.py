@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dovetail.intra_window.job import Job
+from dovetail.intra_window.job import WindowJob
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.route import by_value
 from dovetail.intra_window.knobs import Knobs
@@ -28,14 +28,14 @@ class Method(Protocol):
     def finish(self) -> int: ...
 
 
-Eager = Callable[[UInt32s, UInt32s, Job], int]
+Eager = Callable[[UInt32s, UInt32s, WindowJob], int]
 
 
 def eager(
-    method: Callable[[Job, int, tuple[int, int], tuple[int, int]], Method],
+    method: Callable[[WindowJob, int, tuple[int, int], tuple[int, int]], Method],
     route: Callable[[int, Knobs], Route],
 ) -> Eager:
-    def join(left: UInt32s, right: UInt32s, job: Job) -> int:
+    def join(left: UInt32s, right: UInt32s, job: WindowJob) -> int:
         routing = route(job.crew.threads, job.knobs)
         return sum(job.crew.phase("other", lambda thread: _run(thread, (left, right), job, method, routing)))
 
@@ -45,8 +45,8 @@ def eager(
 def _run(
     thread: int,
     sides: tuple[UInt32s, UInt32s],
-    job: Job,
-    method: Callable[[Job, int, tuple[int, int], tuple[int, int]], Method],
+    job: WindowJob,
+    method: Callable[[WindowJob, int, tuple[int, int], tuple[int, int]], Method],
     route: Route,
 ) -> int:
     rows = len(sides[0]), len(sides[1])

@@ -100,7 +100,7 @@ class Arrival(Protocol):
 
 
 @dataclass(frozen=True)
-class Job:
+class WindowJob:
     """One join: who works on it, how, in which memory, and what becomes of the matches."""
 
     crew: Crew
@@ -118,7 +118,9 @@ class Job:
             self.crew.stopwatch.enter(thread, phase)
 
 
-def drain(job: Job, thread: int, fill: Callable[[UInt32s, UInt32s], int], chunk: Chunk | None = None) -> int:
+def drain(
+    job: WindowJob, thread: int, fill: Callable[[UInt32s, UInt32s], int], chunk: Chunk | None = None
+) -> int:
     """Hand on what `fill` writes, until it leaves room in a chunk. Returns how many pairs there were."""
     assert job.take is not None
     left, right = chunk or job.chunk()

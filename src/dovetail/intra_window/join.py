@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dovetail.errors import SettingError
 from dovetail.intra_window.eager import EAGER
-from dovetail.intra_window.job import Arrival, Crew, Job, Stopwatch, Take
+from dovetail.intra_window.job import Arrival, Crew, Stopwatch, Take, WindowJob
 from dovetail.intra_window.kernels.packed import UInt32s, checksum, verified
 from dovetail.intra_window.keys import checked, narrow
 from dovetail.intra_window.knobs import Knobs
@@ -48,7 +48,7 @@ def match(
     with Crew(thread_count(threads), stopwatch) as crew, memory.lent() as lent:
         keys = narrow(left, right, crew)
         run = by_name(algorithm)
-        job = Job(crew, knobs or Knobs(), lent, take, arrival)
+        job = WindowJob(crew, knobs or Knobs(), lent, take, arrival)
         if arrival is not None and algorithm in LAZY:
             crew.phase("wait", lambda thread: arrival.wait_for_all())
         if keys.exact:
@@ -76,7 +76,7 @@ class _Verifying:
             self._take(thread, left, right, kept)
 
 
-def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, Job], int]:
+def by_name(algorithm: str) -> Callable[[UInt32s, UInt32s, WindowJob], int]:
     if algorithm not in ALGORITHMS:
         raise SettingError(
             f"there is no window join {algorithm!r}", expected=", ".join(("auto", *ALGORITHMS))

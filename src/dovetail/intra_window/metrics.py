@@ -131,7 +131,7 @@ class MatchMeter:
 
 
 @dataclass(frozen=True)
-class MeasuredJoin:
+class MeasuredWindow:
     """One window, one algorithm."""
 
     algorithm: str
@@ -166,7 +166,7 @@ def measure(
     knobs: Knobs | None = None,
     left_us: Int64s | None = None,
     right_us: Int64s | None = None,
-) -> MeasuredJoin:
+) -> MeasuredWindow:
     """Join a window and measure it. Without times of arrival all rows are there at the start."""
     at_rest = left_us is None and right_us is None
     arrival = InMotion(
@@ -179,7 +179,7 @@ def measure(
     found = match(left, right, algorithm, count, knobs, meter.take, phases, None if at_rest else arrival)
     elapsed = arrival.now_us() / 1e6
     times, matched = meter.progress()
-    return MeasuredJoin(
+    return MeasuredWindow(
         algorithm,
         count,
         len(left) + len(right),

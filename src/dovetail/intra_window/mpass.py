@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.job import Job
+from dovetail.intra_window.job import WindowJob
 from dovetail.intra_window.kernels.merge import merge_pass
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s, pack
 from dovetail.intra_window.kernels.sort import sort_runs
@@ -25,14 +25,14 @@ from dovetail.intra_window.sorted_join import join_sorted
 PIECE_ROWS = 1 << 14
 
 
-def mpass(left: UInt32s, right: UInt32s, job: Job) -> int:
+def mpass(left: UInt32s, right: UInt32s, job: WindowJob) -> int:
     if not len(left) or not len(right):
         return 0
     r, s = _sorted(left, job), _sorted(right, job)
     return join_sorted(r, s, job)
 
 
-def _sorted(keys: UInt32s, job: Job) -> UInt64s:
+def _sorted(keys: UInt32s, job: WindowJob) -> UInt64s:
     crew = job.crew
     rows, spare = job.lent.words(len(keys)), job.lent.words(len(keys))
     runs = max(crew.threads, -(-len(keys) // job.knobs.run_rows))
@@ -49,7 +49,7 @@ def _sorted(keys: UInt32s, job: Job) -> UInt64s:
     return rows
 
 
-def _halve(job: Job, source: UInt64s, target: UInt64s, begins: Int64s) -> None:
+def _halve(job: WindowJob, source: UInt64s, target: UInt64s, begins: Int64s) -> None:
     """One pass: half as many runs, twice as long."""
     counter = new_counter()
     job.crew.phase("merge", lambda thread: merge_pass(source, target, begins, PIECE_ROWS, counter))

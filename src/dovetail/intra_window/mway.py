@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.job import Job
+from dovetail.intra_window.job import WindowJob
 from dovetail.intra_window.kernels.merge import merge_ranges
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.radix import by_range
@@ -33,7 +33,7 @@ RANGE_ROWS = 8192
 MOST_BITS = 12
 
 
-def mway(left: UInt32s, right: UInt32s, job: Job) -> int:
+def mway(left: UInt32s, right: UInt32s, job: WindowJob) -> int:
     if not len(left) or not len(right):
         return 0
     crew = job.crew

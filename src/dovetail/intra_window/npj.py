@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.job import Job, drain
+from dovetail.intra_window.job import WindowJob, drain
 from dovetail.intra_window.kernels.npj import insert_shared
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.table import NO_ROWS, Table, count_rows, pairs_rows, table_bits
 from dovetail.intra_window.kernels.tasks import CURSOR_FIELDS
 
 
-def npj(left: UInt32s, right: UInt32s, job: Job) -> int:
+def npj(left: UInt32s, right: UInt32s, job: WindowJob) -> int:
     crew = job.crew
     bits = table_bits(3 * len(left) // 4)  # two thirds full: clearing memory is what threads share least
     slots = 1 << bits

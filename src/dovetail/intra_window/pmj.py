@@ -3,7 +3,7 @@
 Idea     When a share δ of the input has come, sort it and join it at once; it becomes a run. In the end
          merge the runs, and join rows of different runs as they meet.
 Paper    Section 3.2.1, figure 1b, and section 5.5, figure 15; Dittrich et al., VLDB 2002.
-Vocabulary  sorting step size δ -> `Knobs.sorting_step`; run -> `SortedRun`.
+Vocabulary  sorting step size δ -> `Knobs.sorting_step`; run -> `SortedStretch`.
 Differs  Runs are merged two by two. Before two become one, the left rows of each are joined with the right
          rows of the other: no row needs to remember its run, and matches come out during the merge.
 Law      Each pair of the rows given to it once: in the run of both, or where their runs are merged.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.intra_window.job import Job, drain
+from dovetail.intra_window.job import WindowJob, drain
 from dovetail.intra_window.kernels.merge import merge_two
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s, pack_rows
 from dovetail.intra_window.kernels.sort import sort_words
@@ -23,7 +23,7 @@ from dovetail.intra_window.kernels.tasks import new_cursor
 
 
 @dataclass(frozen=True)
-class SortedRun:
+class SortedStretch:
     """Stretches of both sides that are sorted, and whose pairs have come out."""
 
     starts: tuple[int, int]
@@ -33,13 +33,13 @@ class SortedRun:
 class ProgressiveMergeJoin:
     """What one thread holds: `step` takes rows of one side, `finish` merges."""
 
-    def __init__(self, job: Job, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
+    def __init__(self, job: WindowJob, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
         self._job, self._thread = job, thread
         self._step_rows = max(1, int(job.knobs.sorting_step * sum(expected)))
         self._sides = [job.lent.words(max(64, own)) for own in expected]
         self._spares = [job.lent.words(max(64, own)) for own in expected]
         self._filled = [0, 0]
-        self._runs: list[SortedRun] = []
+        self._runs: list[SortedStretch] = []
         self._chunk = job.chunk() if job.take is not None else None
 
     def step(self, side: int, keys: UInt32s, rows: UInt32s, direct: bool) -> int:
@@ -56,7 +56,7 @@ class ProgressiveMergeJoin:
 
     def _close_run(self) -> int:
         starts = self._runs[-1].stops if self._runs else (0, 0)
-        run = SortedRun(starts, (self._filled[0], self._filled[1]))
+        run = SortedStretch(starts, (self._filled[0], self._filled[1]))
         self._job.enter(self._thread, "sort")
         for side in (0, 1):
             mine = self._of(run, side)
@@ -66,7 +66,7 @@ class ProgressiveMergeJoin:
         self._runs.append(run)
         return self._join(self._of(run, 0), self._of(run, 1))
 
-    def _of(self, run: SortedRun, side: int) -> UInt64s:
+    def _of(self, run: SortedStretch, side: int) -> UInt64s:
         return self._sides[side][run.starts[side] : run.stops[side]]
 
     def _join(self, r: UInt64s, s: UInt64s) -> int:
@@ -90,7 +90,7 @@ class ProgressiveMergeJoin:
                 for side in (0, 1):
                     second = self._of(b, side) if a is not b else self._of(a, side)[:0]
                     merge_two(self._of(a, side), second, self._spares[side][a.starts[side] : b.stops[side]])
-                merged.append(SortedRun(a.starts, b.stops))
+                merged.append(SortedStretch(a.starts, b.stops))
             self._sides, self._spares = self._spares, self._sides
             self._runs = merged
         return total

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dovetail.intra_window.job import Job, drain
+from dovetail.intra_window.job import WindowJob, drain
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.prj import count_tasks, pairs_tasks
 from dovetail.intra_window.kernels.radix import by_hash
@@ -38,7 +38,7 @@ def radix_bits(rows: int) -> int:
     return min(MOST_BITS, max(0, (rows // PART_ROWS).bit_length()))
 
 
-def prj(left: UInt32s, right: UInt32s, job: Job) -> int:
+def prj(left: UInt32s, right: UInt32s, job: WindowJob) -> int:
     crew = job.crew
     bits = radix_bits(len(left)) if job.knobs.radix_bits is None else job.knobs.radix_bits
     r, s = partition(job, (left, right), by_hash(bits), crew.threads)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.intra_window.job import Job
+from dovetail.intra_window.job import WindowJob
 from dovetail.intra_window.kernels.packed import Int64s, UInt32s, UInt64s
 from dovetail.intra_window.kernels.radix import Cut, histogram, scatter
 
@@ -29,7 +29,7 @@ class Partitioned:
         return self.begins[:: self.pieces]
 
 
-def partition(job: Job, sides: tuple[UInt32s, UInt32s], cut: Cut, pieces: int) -> list[Partitioned]:
+def partition(job: WindowJob, sides: tuple[UInt32s, UInt32s], cut: Cut, pieces: int) -> list[Partitioned]:
     """`pieces`: into how many equal parts each side is cut; threads work on whole pieces."""
     crew = job.crew
     counts = [np.zeros((pieces, cut.parts), np.int64) for _ in sides]

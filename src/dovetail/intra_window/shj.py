@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.intra_window.job import Job, drain
+from dovetail.intra_window.job import WindowJob, drain
 from dovetail.intra_window.kernels.packed import UInt32s
 from dovetail.intra_window.kernels.shj import insert_rows, rehash
 from dovetail.intra_window.kernels.table import Table, count_rows, pairs_rows, table_bits
@@ -48,7 +48,7 @@ class GrowingTable:
 class SymmetricHashJoin:
     """What one thread holds: `step` takes rows of one side, `finish` has nothing left to do."""
 
-    def __init__(self, job: Job, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
+    def __init__(self, job: WindowJob, thread: int, rows: tuple[int, int], expected: tuple[int, int]) -> None:
         self._job, self._thread = job, thread
         self._tables = [
             GrowingTable(all_rows, own, job.lent) for all_rows, own in zip(rows, expected, strict=True)

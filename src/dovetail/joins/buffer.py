@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.joins.journal import Journal
+from dovetail.joins.journal import BufferJournal
 from dovetail.kernels import ring as rings
 from dovetail.kernels.pick import NO_ROW, prefer, replace
 from dovetail.kernels.ring import BLOCK_ROWS, ENTRY, Bits, Bools, Ring, UInt32s
@@ -79,13 +79,13 @@ class Buffer:
     def __init__(self, side: str, ring: Ring, allocate: Allocate) -> None:
         self.side = side
         self.ring = ring
-        self.journal: Journal | None = None
+        self.journal: BufferJournal | None = None
         self.most_bytes = self.bytes
         self._allocate = allocate
 
     def keep_journal(self) -> None:
         """From now on, note what changes."""
-        self.journal = Journal(self)
+        self.journal = BufferJournal(self)
 
     @classmethod
     def empty(cls, side: str, with_best: bool, allocate: Allocate = in_memory) -> Buffer:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Held, Int64s
-from dovetail.joins.journal import Journal
+from dovetail.joins.journal import BufferJournal
 
 _NONE = np.empty(0, np.int64)
 
@@ -47,7 +47,7 @@ class Changes(NamedTuple):
         return max((int(rows.max()) for rows in spoken if len(rows)), default=-1)
 
 
-def of_journal(journal: Journal, *, rows: bool, matches: bool) -> Changes:
+def of_journal(journal: BufferJournal, *, rows: bool, matches: bool) -> Changes:
     """What a buffer's journal says, if its rows are saved, or only which have matched."""
     new, picks = journal.new(), journal.picks()
     marked = journal.marked_rows()

@@ -53,14 +53,14 @@ class Copies(NamedTuple):
 NO_COPIES = Copies(None, None)
 
 
-class Bounds(NamedTuple):
+class WindowBounds(NamedTuple):
     """Where the windows of rows that come out begin and end, in microseconds; NEVER: a row is in none."""
 
     start: Int64s
     end: Int64s
 
-    def ordered(self, order: Int64s) -> Bounds:
-        return Bounds(self.start[order], self.end[order])
+    def ordered(self, order: Int64s) -> WindowBounds:
+        return WindowBounds(self.start[order], self.end[order])
 
 
 class Emitted(NamedTuple):
@@ -74,7 +74,9 @@ class Emitted(NamedTuple):
     counts: Counts
     peak_rows: int  # buffered on both sides when most were
     capped: tuple[Int64s, Int64s]  # rows of each side that had to make room for others of their key
-    bounds: Bounds | None = None  # of a window join: of the pairs, then of lone left rows, then of lone right
+    bounds: WindowBounds | None = (
+        None  # of a window join: of the pairs, then of lone left rows, then of lone right
+    )
 
 
 def counted(held: Held, copies: AreCopies | None) -> Held:

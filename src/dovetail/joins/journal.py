@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Int64s = NDArray[np.int64]
 
 
-class Journal:
+class BufferJournal:
     """What has changed in a buffer since the journal was begun: `came` newest slots, the numbers of rows that
     are gone or were marked, and tags and numbers of those that chose a partner. Rows are noted by number,
     since slots change when a ring grows."""

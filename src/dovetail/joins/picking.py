@@ -6,7 +6,7 @@ the same code as in a step (`worth.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -49,7 +49,6 @@ class Picking:
     ) -> None:
         self._expression, self._largest = expression, spec.pick == "max"
         self._schemas, self._names = schemas, names
-        self.everyone = everyone(spec)
 
     def worth(self, left: Sequence[KeyRow], right: Sequence[KeyRow]) -> Worth:
         """Compares pairs of these rows, which are in log order."""
@@ -84,6 +83,10 @@ class Picking:
             name: comparable(pa.array([row.values[name] for row in rows], schema.field(name).type))
             for name in names
         }
+
+
+PickingOf = Callable[[IntervalSpec], Picking | None]
+"""What compares the partners in a join that picks them by value; None for any other."""
 
 
 def everyone(spec: IntervalSpec) -> IntervalSpec:

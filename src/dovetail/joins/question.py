@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from dovetail.errors import InputError
 from dovetail.joins.known import Known, VersionAt
+from dovetail.joins.picking import Picking, PickingOf, picking_of
 from dovetail.joins.rows.key_rows import KeyRow, key_rows, row_numbers, rows_at, similar_keys
 from dovetail.joins.rows.literals import value_of
 from dovetail.log.category import Category
+from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_config import JoinConfig
 from dovetail.model.join_kind import JoinKind
 from dovetail.model.step_record import StepRecord
@@ -64,7 +66,10 @@ class Answer:
     similar: tuple[tuple[Any, ...], ...]
 
 
-def answer_by_key(question: Question, fates: Callable[[Known, Sequence[KeyRow]], Sequence[Any]]) -> Answer:
+Fates = Callable[[Known, Sequence[KeyRow], PickingOf], Sequence[Any]]
+
+
+def answer_by_key(question: Question, fates: Fates) -> Answer:
     """What happened to the left rows with a key."""
     config, (left, right) = question.config, question.categories
     key, row = question.key, question.row
@@ -77,7 +82,12 @@ def answer_by_key(question: Question, fates: Callable[[Known, Sequence[KeyRow]],
     asked = _near([one for one in rows[0].rows if row in (None, one.row)], question.time_us)
     similar = () if rows[0].rows else tuple(similar_keys(left, config.keys, values, SIMILAR))
     typed = tuple(value[0].as_py() for value in values)
-    return Answer(config.join, typed, known, len(asked), tuple(fates(known, question.last(asked))), similar)
+
+    def picking(spec: IntervalSpec) -> Picking | None:
+        return picking_of(spec, left.schema, right.schema, question.names)
+
+    found = tuple(fates(known, question.last(asked), picking))
+    return Answer(config.join, typed, known, len(asked), found, similar)
 
 
 def _typed(config: JoinConfig, left: Category, key: Sequence[str]) -> list[pa.Array]:

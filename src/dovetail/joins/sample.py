@@ -47,7 +47,7 @@ _FIRST_BIT = 16
 """Bits of the hash below this choose the bucket, those from 32 on are the tag."""
 
 
-class Seen(NamedTuple):
+class SampleCounts(NamedTuple):
     """What one step has shown, already multiplied by the weight."""
 
     offsets: Int64s
@@ -78,7 +78,7 @@ class Sample:
 
 def look(
     sample: Sample, spec: IntervalSpec, left: Arrivals, right: Arrivals, before: Times, until: Times
-) -> Seen:
+) -> SampleCounts:
     """Take in the sampled ones of a step's new rows; the stream times go from `before` to `until`."""
     scale = MatchOffsets.of(spec)
     while _expected(sample, len(left.row) + len(right.row)) > MOST_ROWS:
@@ -108,7 +108,7 @@ def look(
     by_key = np.unique(np.concatenate([new_left.tag[mine], new_right.tag[came]])[missed], return_counts=True)[
         1
     ]
-    seen_now = Seen(
+    seen_now = SampleCounts(
         weight * scale.counted(offsets[wider]),
         weight * int(by_key.sum()),
         weight * (weight - 1) * int((by_key * by_key).sum()),

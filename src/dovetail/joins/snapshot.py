@@ -63,7 +63,7 @@ _FIELDS = {
 }
 
 
-class Piece(NamedTuple):
+class SnapshotPiece(NamedTuple):
     """A file that snapshots share: about how many rows it has, and the highest numbers of rows on each side
     that it speaks of."""
 
@@ -81,7 +81,7 @@ class SnapshotPart:
     left: Changes
     right: Changes
     totals: dict[str, int]
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[SnapshotPiece, ...] = ()
     right_rows: bool = False
     lows: tuple[int, int] = (0, 0)
 
@@ -155,7 +155,7 @@ def decode_part(data: bytes, name: str, *, where: str) -> SnapshotPart:
             raise ValueError("its length does not fit")
         left, right = (_changes(arrays, side) for side in ("left", "right"))
         pieces = tuple(
-            Piece(said.file_name(name), said.whole(rows), said.whole(left, -1), said.whole(right, -1))
+            SnapshotPiece(said.file_name(name), said.whole(rows), said.whole(left, -1), said.whole(right, -1))
             for name, rows, left, right in said.items(header["pieces"])
         )
         low, right_low = (said.whole(low) for low in said.items(header["lows"]))

@@ -63,7 +63,7 @@ class Sides(NamedTuple):
     marks: bool = True
 
 
-class Decision(NamedTuple):
+class Emission(NamedTuple):
     """What comes out at once: pairs, and left rows alone."""
 
     left: Int64s
@@ -72,10 +72,10 @@ class Decision(NamedTuple):
     done: int  # left rows that have their partner and wait for nothing more
 
 
-Tactic = Callable[[IntervalSpec, Sides, Pairs], Decision]
+Tactic = Callable[[IntervalSpec, Sides, Pairs], Emission]
 
 
-def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Emission:
     sides.new_left.matched[pairs.new] = True
     sides.left.mark(pairs.waiting)  # slots may repeat: marking is idempotent
     if spec.keeps_right and sides.marks:
@@ -83,10 +83,10 @@ def every_pair(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
         sides.right.mark(sides.right_slots[pairs.came])
     left = np.concatenate([sides.new_left.row[pairs.new], pairs.waiting_rows])
     right = np.concatenate([pairs.found_rows, sides.new_right.row[pairs.came]])
-    return Decision(left, right, NONE, 0)
+    return Emission(left, right, NONE, 0)
 
 
-def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Emission:
     new = _choose_for_new(spec, sides, pairs)
     served, group = np.unique(pairs.waiting, return_inverse=True)
     times = np.full(len(served), NO_ROW, np.int64)
@@ -107,19 +107,19 @@ def first_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
         tags = np.concatenate([sides.new_left.tag[new], sides.left.tags_at(served)])
         mark_right_rows(sides.right, tags, right)
     sides.left.kill(served)
-    return Decision(left, right, NONE, len(left))
+    return Emission(left, right, NONE, len(left))
 
 
-def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+def best_partner(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Emission:
     # Nothing comes out yet, so a partner that turns out better in a later step can still replace this one.
     _choose_for_new(spec, sides, pairs)
     came = sides.new_right.time[pairs.came], sides.new_right.row[pairs.came]
     sides.left.prefer(RULES[spec.pick], pairs.waiting, pairs.waiting_times, *came)
     sides.left.mark(pairs.waiting)
-    return Decision(NONE, NONE, NONE, 0)
+    return Emission(NONE, NONE, NONE, 0)
 
 
-def worth_most(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+def worth_most(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Emission:
     # The state keeps which partner is best so far, not what it is worth: that is computed again from the log
     # when another one comes. So it needs no place in rings and snapshots, whatever type it is of.
     assert sides.worth is not None
@@ -139,15 +139,15 @@ def worth_most(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
     won = best_of(sides.worth, groups, left_rows, rows, times)
     left.choose(groups[won], times[won], rows[won])
     left.mark(slots)
-    return Decision(NONE, NONE, NONE, 0)
+    return Emission(NONE, NONE, NONE, 0)
 
 
-def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Decision:
+def left_row_only(spec: IntervalSpec, sides: Sides, pairs: Pairs) -> Emission:
     sides.new_left.matched[pairs.new] = True
     served = sides.left.kill(pairs.waiting)
     # Dead slots can be read: nothing is inserted between `kill` and `at`.
     rows = np.concatenate([sides.new_left.row[sides.new_left.matched], sides.left.at(served)[0]])
-    return Decision(NONE, NONE, rows if spec.how == "semi" else NONE, len(rows))
+    return Emission(NONE, NONE, rows if spec.how == "semi" else NONE, len(rows))
 
 
 def tactic_for(spec: IntervalSpec) -> Tactic:

@@ -97,7 +97,7 @@ class Binary:
         names = self.schema.names
         at = [names.index(one.name) if one.name in names else -1 for one in fields]
         shape = len(names), len(starts)
-        columns = kernels.Columns(
+        columns = kernels.BinaryColumns(
             np.zeros(shape, np.int64), np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
         )
         odd = np.empty(len(starts), np.bool_)
@@ -112,7 +112,7 @@ class Binary:
         return pa.table(made, schema=self.schema)
 
     def _column(
-        self, number: int, one: FlatField | None, columns: kernels.Columns, data: NDArray[np.uint8]
+        self, number: int, one: FlatField | None, columns: kernels.BinaryColumns, data: NDArray[np.uint8]
     ) -> pa.ChunkedArray:
         wanted = self.schema.field(number)
         count = columns.given.shape[1]

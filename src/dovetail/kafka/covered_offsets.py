@@ -16,14 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_commits import last_of, saying
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredOffsets:
     """`offsets`: the next record by partition."""
 
     topic: str
@@ -35,7 +34,7 @@ class Covered:
         return {"topic": self.topic, "id": self.id, "offsets": numbered}
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Covered:
+    def from_json(cls, body: Mapping[str, Any]) -> CoveredOffsets:
         given = said.fields(body, ["topic", "id", "offsets"])
         offsets = said.fields(given["offsets"])
         return cls(
@@ -45,24 +44,12 @@ class Covered:
         )
 
 
-def next_batch(category: Category, producer: str) -> int:
-    """The number of the batch that a producer appends next."""
-    stop = category.next_commit()
-    return (category.commit(stop - 1).producers.get(producer, -1) if stop else -1) + 1
-
-
-def covered(category: Category, producer: str, topic: str) -> Covered | None:
+def covered(category: Category, producer: str, topic: str) -> CoveredOffsets | None:
     """What the last commit of the producer about the topic says; None if there is none."""
     commit = last_of(
         category, producer, lambda covers: "lake" not in covers and covers.get("topic", topic) == topic
     )
     if commit is None or commit.covers is None:
         return None
-    try:
-        return Covered.from_json(commit.covers)
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say up to which offsets of its topic it goes: {error}",
-            where=f"{category.where}/commits/{commit.number}",
-            hint="restore it from a copy of the home",
-        ) from error
+    with saying(category, commit.number, "up to which offsets of its topic it goes"):
+        return CoveredOffsets.from_json(commit.covers)

@@ -19,7 +19,7 @@ _WIDEST = 2**63 - 1
 class FlatReader:
     """For columns of types that the kernel knows; `reader_of` finds out."""
 
-    def __init__(self, schema: pa.Schema, fields: kernels.Fields) -> None:
+    def __init__(self, schema: pa.Schema, fields: kernels.JsonFields) -> None:
         self._schema, self._fields = schema, fields
 
     def rows(self, values: pa.Array) -> tuple[pa.Table, NDArray[np.bool_]]:
@@ -30,7 +30,7 @@ class FlatReader:
         ends = np.frombuffer(ends_buffer, np.int32)[values.offset : values.offset + count + 1]
         data = np.frombuffer(data_buffer, np.uint8) if data_buffer else np.empty(0, np.uint8)
         words = np.empty((width, count), np.int64)
-        columns = kernels.Columns(
+        columns = kernels.JsonColumns(
             words,
             words.view(np.float64),
             np.zeros((width, count), np.int32),
@@ -42,7 +42,7 @@ class FlatReader:
         return pa.Table.from_arrays(made, schema=self._schema), odd
 
     def _column(
-        self, field: int, columns: kernels.Columns, data: NDArray[np.uint8], odd: NDArray[np.bool_]
+        self, field: int, columns: kernels.JsonColumns, data: NDArray[np.uint8], odd: NDArray[np.bool_]
     ) -> pa.Array:
         kind, count = self._schema.field(field).type, len(odd)
         given, words = columns.given[field] & ~odd, columns.words[field]
@@ -68,7 +68,7 @@ def reader_of(schema: pa.Schema, times: str) -> FlatReader | None:
     known: Any = np.array(described, np.int64).reshape(-1, 4)
     return FlatReader(
         schema,
-        kernels.Fields(
+        kernels.JsonFields(
             np.frombuffer(b"".join(named), np.uint8),
             np.cumsum([0, *map(len, named)]),
             known[:, 0].astype(np.int8),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from dovetail.kafka.covered_offsets import Covered, covered, next_batch
+from dovetail.kafka.covered_offsets import CoveredOffsets, covered
 from dovetail.kafka.decoding import Reject
 from dovetail.log.category import Category
 from dovetail.slicing.write_rows import bucket_of, time_of
@@ -33,7 +33,7 @@ class Rejects:
         self._home, self._name, self._producer, self._topic = home, category, producer, topic
         self._category: Category | None = None
 
-    def append(self, rejects: Sequence[Reject], now: Covered) -> None:
+    def append(self, rejects: Sequence[Reject], now: CoveredOffsets) -> None:
         """Those of a batch that goes up to there."""
         if not rejects:
             return
@@ -55,5 +55,5 @@ class Rejects:
         ]
         rows = pa.record_batch(columns, schema=SCHEMA)
         segments = self._category.write_segments([rows], bucket_of(None, 1), time_of(None))
-        batch = next_batch(self._category, self._producer)
+        batch = self._category.last_batch(self._producer) + 1
         self._category.append(segments, producer=self._producer, batch=batch, covers=now.to_json())

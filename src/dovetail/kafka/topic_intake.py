@@ -22,15 +22,16 @@ import pyarrow as pa
 
 from dovetail.errors import InputError, Unreachable
 from dovetail.kafka.allowance import Allowance
-from dovetail.kafka.covered_offsets import Covered, covered, next_batch
+from dovetail.kafka.covered_offsets import CoveredOffsets, covered
 from dovetail.kafka.decoding import Decoder, Reject
 from dovetail.kafka.records import Records
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Described, Topic, Trouble
 from dovetail.kafka.topic_reader import FETCHED, TopicReader
 from dovetail.log.category import Category
+from dovetail.log.source_progress import Waiting
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.intake import Part
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 
@@ -49,7 +50,7 @@ PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class TopicReading:
     """How a topic is read. `start`: earliest, latest, a moment, or offsets by partition."""
 
     start: str | datetime | Mapping[int, int] = "earliest"
@@ -84,7 +85,7 @@ class TopicIntake:
         topic: Topic,
         decoder: Decoder,
         rejects: Rejects,
-        reading: Reading,
+        reading: TopicReading,
         *,
         time_column: str | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -93,7 +94,7 @@ class TopicIntake:
         self._rejects, self._reading, self._clock = rejects, reading, clock
         self._placement = Placement(None, time_column)
         self._reader = TopicReader(topic, tuple(decoder.fields))
-        self.next_batch = next_batch(category, slicer.producer)
+        self.next_batch = category.last_batch(slicer.producer) + 1
         self._covered = covered(category, slicer.producer, topic.name)
         self._id: str | None = None
         self._buffer = _Buffer()
@@ -152,7 +153,7 @@ class TopicIntake:
         buffer, self._buffer = self._buffer, _Buffer()
         lost, self._lost = self._lost, []
         assert self._id is not None
-        now = Covered(self._topic.name, self._id, dict(self._reader.positions))
+        now = CoveredOffsets(self._topic.name, self._id, dict(self._reader.positions))
         self._taken = now
         return Part(now.to_json(), lambda threads: self._write(buffer.pieces, lost, now, threads))
 
@@ -297,7 +298,7 @@ class TopicIntake:
             )
 
     def _write(
-        self, pieces: list[Records], lost: list[Reject], now: Covered, threads: Executor
+        self, pieces: list[Records], lost: list[Reject], now: CoveredOffsets, threads: Executor
     ) -> list[Written]:
         shares = _shared(pieces)
         done = list(threads.map(self._slice, shares)) if len(shares) > 1 else list(map(self._slice, shares))

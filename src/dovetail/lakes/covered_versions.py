@@ -14,14 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_commits import last_of, saying
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredVersions:
     """`place`: the table, as people call it; None in commits of releases that did not write it.
     `version` None: the table had none. `files` None: all of them. `whole`: they are those of the table in
     that version, not those that the version has added. `skipped`: versions that changed rows, and were
@@ -45,7 +44,7 @@ class Covered:
         }
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Covered:
+    def from_json(cls, body: Mapping[str, Any]) -> CoveredVersions:
         names = ["lake", "version", "files", "whole", "skipped", "place"]
         given = said.fields({"place": None, **said.fields(body)}, names)
         version, files, place = given["version"], given["files"], given["place"]
@@ -59,18 +58,12 @@ class Covered:
         )
 
 
-def covered(category: Category, producer: str, place: str) -> Covered | None:
+def covered(category: Category, producer: str, place: str) -> CoveredVersions | None:
     """What the last commit of the producer about the table says; None if there is none."""
     commit = last_of(
         category, producer, lambda covers: "topic" not in covers and covers.get("place") in (place, None)
     )
     if commit is None or commit.covers is None:
         return None
-    try:
-        return Covered.from_json(commit.covers)
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say up to which version of its table it goes: {error}",
-            where=f"{category.where}/commits/{commit.number}",
-            hint="restore it from a copy of the home",
-        ) from error
+    with saying(category, commit.number, "up to which version of its table it goes"):
+        return CoveredVersions.from_json(commit.covers)

@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from dovetail.connectors.lake import Lake, LakeFile
 from dovetail.errors import InputError, Unreachable
-from dovetail.lakes.covered_versions import Covered, covered
+from dovetail.lakes.covered_versions import CoveredVersions, covered
 from dovetail.log.category import Category
+from dovetail.log.source_progress import Waiting
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.intake import Part
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 
@@ -35,7 +36,7 @@ PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class LakeReading:
     """`start`: earliest, latest or a version, which is read too."""
 
     start: str = "earliest"
@@ -60,7 +61,7 @@ class LakeIntake:
         category: Category,
         slicer: Slicer,
         lake: Lake,
-        reading: Reading,
+        reading: LakeReading,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -70,13 +71,11 @@ class LakeIntake:
         time_column = next((one.name for one in schema if pa.types.is_timestamp(one.type)), None)
         self._placement = Placement(None, time_column)
         self._covered = covered(category, slicer.producer, slicer.place)
-        stop = category.next_commit()
-        known = category.commit(stop - 1).producers.get(slicer.producer, -1) if stop else -1
-        self.next_batch = known + 1
+        self.next_batch = category.last_batch(slicer.producer) + 1
         self._queue: deque[_Version] = deque()
         self._id: str | None = None
         self._queued: int | None = None  # the newest version that waits or is in the log
-        self._taken: Covered | None = None
+        self._taken: CoveredVersions | None = None
         self._refused: InputError | None = None  # to be raised when all before it is in the log
         self._trouble: str | None = None
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
@@ -124,7 +123,7 @@ class LakeIntake:
         done = version.done + count
         assert self._id is not None
         all_of_it = done == len(version.files)
-        now = Covered(
+        now = CoveredVersions(
             self._id,
             version.number,
             None if all_of_it else done,
@@ -193,7 +192,7 @@ class LakeIntake:
             case number:
                 self._queued = self._lake.before(int(number))
 
-    def _rest_of(self, at: Covered, version: int, done: int) -> _Version:
+    def _rest_of(self, at: CoveredVersions, version: int, done: int) -> _Version:
         if at.whole:
             return _Version(version, self._lake.whole(version), done, True, at.skipped)
         return _Version(version, self._lake.added(version).files, done, False, at.skipped)

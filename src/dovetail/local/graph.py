@@ -60,7 +60,7 @@ Aggregation = Callable[[WindowStage, pa.Table], pa.Table]
 
 
 @dataclass
-class Journal:
+class StageJournal:
     """Where each batch of a stage ends, written before it runs; how many are done; and the rows of those that
     no category takes."""
 
@@ -84,7 +84,7 @@ class Graph:
         raw: bool = False,
         clock: HostClock = HOST_CLOCK,
         index: str | None = None,
-        journals: dict[str, Journal] | None = None,
+        journals: dict[str, StageJournal] | None = None,
         aggregation: Aggregation | None = None,
     ) -> None:
         self.aggregation = aggregation
@@ -93,7 +93,7 @@ class Graph:
         self.index = index or f"{work}/index"
         self.journals = {} if journals is None else journals
         self.runners: dict[str, Runner] = {
-            stage.name: _runner(self, stage, self.journals.setdefault(stage.name, Journal()))
+            stage.name: _runner(self, stage, self.journals.setdefault(stage.name, StageJournal()))
             for stage in plan.stages
         }
 
@@ -120,7 +120,7 @@ class Graph:
 class Runner(ABC):
     """One stage. `plan`, `run` and `settle` in turn; `step` does all three."""
 
-    def __init__(self, graph: Graph, stage: Stage, journal: Journal) -> None:
+    def __init__(self, graph: Graph, stage: Stage, journal: StageJournal) -> None:
         self.graph, self.stage, self.journal = graph, stage, journal
 
     def step(self, *, final: bool = False, **limits: Any) -> bool:
@@ -431,7 +431,7 @@ class AggregateRunner(Runner):
     _made: WindowPlanner | None = None
 
 
-def _runner(graph: Graph, stage: Stage, journal: Journal) -> Runner:
+def _runner(graph: Graph, stage: Stage, journal: StageJournal) -> Runner:
     match stage:
         case JoinStage():
             return JoinRunner(graph, stage, journal)

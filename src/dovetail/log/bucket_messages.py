@@ -27,7 +27,7 @@ VERSION = b"3"
 BUCKET = b"dovetail.bucket"
 
 
-class Joined(NamedTuple):
+class WholeSegment(NamedTuple):
     """A segment's rows, put together again."""
 
     batch: pa.RecordBatch
@@ -90,7 +90,7 @@ def bucket_of(message: pa.Buffer) -> str:
     return str(metadata.get(BUCKET, b"").decode(errors="replace"))
 
 
-def joined(pieces: Sequence[pa.Buffer], buckets: int) -> Joined:
+def joined(pieces: Sequence[pa.Buffer], buckets: int) -> WholeSegment:
     """The rows of messages, each a piece by itself or several of them laid end to end in one. Raises
     ValueError or Arrow's errors if they are none."""
     counts = [0] * buckets
@@ -109,7 +109,7 @@ def joined(pieces: Sequence[pa.Buffer], buckets: int) -> Joined:
         counts[bucket] += batches[-1].num_rows
     if not batches:
         raise ValueError("there is no message")
-    return Joined(_as_one(batches), tuple(counts), metadata)
+    return WholeSegment(_as_one(batches), tuple(counts), metadata)
 
 
 def _streams(pieces: Sequence[pa.Buffer]) -> Iterator[pa.RecordBatchStreamReader]:

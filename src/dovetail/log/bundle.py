@@ -25,7 +25,7 @@ import pyarrow as pa
 from dovetail.errors import CorruptFile
 from dovetail.log import commit as commit_format
 from dovetail.log import document
-from dovetail.log.commit import Commit, Place
+from dovetail.log.commit import Commit, PackPlace
 from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Bundled(NamedTuple):
 
     line: bytes
     bytes: int
-    places: tuple[Place | None, ...]
+    places: tuple[PackPlace | None, ...]
     dictionaries: frozenset[str]
 
 
@@ -73,7 +73,7 @@ class Bundle:
     lines: pa.Buffer
     ends: tuple[int, ...]
     sizes: tuple[int, ...]
-    places: tuple[tuple[Place | None, ...], ...]
+    places: tuple[tuple[PackPlace | None, ...], ...]
     packs: tuple[str, ...]
     dictionaries: frozenset[str]
     where: str
@@ -179,11 +179,11 @@ def _first_line(buffer: pa.Buffer) -> bytes:
         size *= 4
 
 
-def _place(value: object, packs: tuple[str, ...]) -> Place | None:
+def _place(value: object, packs: tuple[str, ...]) -> PackPlace | None:
     if value is None:
         return None
     pack, at = said.items(value)
-    return Place(packs[said.whole(pack)], said.whole(at))
+    return PackPlace(packs[said.whole(pack)], said.whole(at))
 
 
 def _corrupt(what: str, where: str) -> CorruptFile:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dovetail.log.definition import Definition
     from dovetail.log.dictionary import Dictionary
     from dovetail.log.history import LogBounds
-    from dovetail.log.ledger import Ledger
+    from dovetail.log.ledger import CommitLedger
     from dovetail.log.segment import Segment
 
 Value = TypeVar("Value")
@@ -84,7 +84,7 @@ BLOCKS: Cache[pa.RecordBatch] = Cache(max_entries=1 << 16, max_bytes=64 << 20)
 """Unpacked blocks of compressed payload."""
 BUNDLES: Cache[Bundle] = Cache(max_entries=64, max_bytes=128 << 20)
 
-LEDGERS: Cache[Ledger] = Cache(max_entries=64, max_bytes=0)
+LEDGERS: Cache[CommitLedger] = Cache(max_entries=64, max_bytes=0)
 """By category identity: its commits as columns. These grow with the log, and nothing in them changes."""
 CHECKPOINTED: Cache[int] = Cache(max_entries=1024, max_bytes=0)
 """By category identity: commits up to here have checkpoints, as far as this process knows."""

@@ -226,6 +226,11 @@ class Category:
         batch = self.commit(stop - 1).producers.get(producer) if stop else None
         return None if batch is None else appending.commit_of(self, producer, batch, stop).number
 
+    def last_batch(self, producer: str) -> int:
+        """The number of the last batch that a producer has appended; -1: none."""
+        stop = self.next_commit()
+        return self.commit(stop - 1).producers.get(producer, -1) if stop else -1
+
     def first_row(self, n: int) -> int:
         """The number of the first row from commit `n` on, which may be the next one to come."""
         if n < self.next_commit(n):
@@ -419,7 +424,7 @@ class Category:
         """The lowest commit that each live reader needs."""
         return {reader.name: reader.needs_commit for reader in self.marks() if reader.gone is None}
 
-    def marks(self) -> list[retention.Reader]:
+    def marks(self) -> list[retention.KnownReader]:
         """All readers that left a mark, also those that hold nothing back any more, and why."""
         return retention.readers(self)
 

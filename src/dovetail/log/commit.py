@@ -97,7 +97,7 @@ class SegmentInfo:
         return cls(**_segment_fields(value))
 
 
-class Place(NamedTuple):
+class PackPlace(NamedTuple):
     """Where compaction has put the bytes of a file: in a pack, from byte `at` on."""
 
     pack: str
@@ -111,7 +111,7 @@ class PlacedSegment(SegmentInfo):
 
     first_row: int = 0
     commit: int = 0
-    place: Place | None = field(default=None, compare=False)
+    place: PackPlace | None = field(default=None, compare=False)
 
     @property
     def path(self) -> str:
@@ -129,7 +129,7 @@ class RejectedRows:
     checksum: str
     sample: str
     commit: int | None = field(default=None, compare=False)
-    place: Place | None = field(default=None, compare=False)
+    place: PackPlace | None = field(default=None, compare=False)
 
     @property
     def own_path(self) -> str:
@@ -209,7 +209,7 @@ class Commit:
         """Bytes on disk that go when the commit goes."""
         return sum(one.bytes for one in self.files)
 
-    def placed(self, places: Sequence[Place | None]) -> Commit:
+    def placed(self, places: Sequence[PackPlace | None]) -> Commit:
         """The same commit, with its files at these places, in the order of `files`."""
         segments = tuple(replace(one, place=place) for one, place in zip(self.segments, places, strict=False))
         rest = places[len(segments) :]

@@ -34,7 +34,7 @@ from dovetail.log import bundle as bundle_format
 from dovetail.log import checkpoints, history
 from dovetail.log import commit as commit_format
 from dovetail.log.bundle import ALIGNED_BYTES, FOLDER, PACKS, Bundle, Bundled, CommitSpan
-from dovetail.log.commit import Commit, Place, PlacedSegment, RejectedRows
+from dovetail.log.commit import Commit, PackPlace, PlacedSegment, RejectedRows
 from dovetail.log.history import LogBounds
 from dovetail.log.homes.filesystem import Output
 
@@ -137,7 +137,7 @@ def _bundle(category: Category, span: CommitSpan, shape: FileShape) -> None:
     _write(category, span, [_bundled(commit, places, category.id) for commit, places in placed])
 
 
-def _bundled(commit: Commit, places: tuple[Place | None, ...], category_id: str) -> Bundled:
+def _bundled(commit: Commit, places: tuple[PackPlace | None, ...], category_id: str) -> Bundled:
     named = {info.packing.dictionary for info in commit.segments if info.packing}
     dictionaries = frozenset(id_ for id_ in named if id_ is not None)
     line = commit_format.encode(commit, category_id)
@@ -195,7 +195,7 @@ class _Packs:
         self._size = 0
         self._name = _new_name()
 
-    def places(self, commit: Commit) -> tuple[Place | None, ...]:
+    def places(self, commit: Commit) -> tuple[PackPlace | None, ...]:
         """Where the commit's files go; None for those that stay."""
         return tuple(
             one.place or (self._put(self._small(one)) if one.bytes < self._shape.small_bytes else None)
@@ -219,7 +219,7 @@ class _Packs:
 
     def repacked(self, bundle: Bundle) -> Iterator[Bundled]:
         """The bundle's commits, with its small packs put into larger ones."""
-        begins: dict[str, Place] = {}
+        begins: dict[str, PackPlace] = {}
         for name in bundle.packs:
             path = bundle_format.pack_path(self._category, name)
             size = self._category.store.size(path)
@@ -227,7 +227,7 @@ class _Packs:
                 begins[name] = self._put(self._category.store.buffer(path))
         for one in bundle.bundled():
             places = tuple(
-                Place(begins[place.pack].pack, begins[place.pack].at + place.at)
+                PackPlace(begins[place.pack].pack, begins[place.pack].at + place.at)
                 if place and place.pack in begins
                 else place
                 for place in one.places
@@ -241,10 +241,10 @@ class _Packs:
             self._category.store.write(path, lambda output: _fill(output, parts))
         self._parts, self._size, self._name = [], 0, _new_name()
 
-    def _put(self, data: pa.Buffer) -> Place:
+    def _put(self, data: pa.Buffer) -> PackPlace:
         if self._parts and self._size + data.size > self._shape.pack_bytes:
             self.finish()
-        place = Place(self._name, self._size)
+        place = PackPlace(self._name, self._size)
         self._parts.append(data)
         self._size += _aligned(data.size)
         return place

@@ -31,7 +31,7 @@ _SUMS = (STORED, PLAIN, SEGMENTS, PACKED)
 _LOCK = threading.RLock()
 
 
-class Ledger:
+class CommitLedger:
     """Commits `base..stop-1`. Of what adds up it keeps the sums before each commit, so that a range of any
     length is added up by two of them."""
 
@@ -120,7 +120,7 @@ class Ledger:
 class CommitRange:
     """The segments of commits `start..stop-1`, by number from 0; their documents are read when asked for."""
 
-    def __init__(self, category: Category, ledger: Ledger, start: int, stop: int) -> None:
+    def __init__(self, category: Category, ledger: CommitLedger, start: int, stop: int) -> None:
         self._category, self._start = category, start
         self.segment_rows, self._before = ledger.segments(start, stop)
         self.first_row, self.next_row = ledger.first_row(start), ledger.first_row(stop)
@@ -136,12 +136,12 @@ class CommitRange:
         return [found[number].segments[place] for number, place in zip(numbers, places, strict=True)]
 
 
-def covering(category: Category, start: int, stop: int) -> Ledger:
+def covering(category: Category, start: int, stop: int) -> CommitLedger:
     """The ledger of a category, with at least commits `start..stop-1`."""
     with _LOCK:
         known = LEDGERS.get(category.id)
         if known is None or start < known.base:
-            known = Ledger(start)
+            known = CommitLedger(start)
         if known.stop < stop:
             known = _extended(category, known, start, stop)
         LEDGERS.put(category.id, known)
@@ -152,7 +152,7 @@ def covering(category: Category, start: int, stop: int) -> Ledger:
 
 def commit_range(category: Category, start: int, stop: int) -> CommitRange:
     if start >= stop:
-        return CommitRange(category, Ledger(start), start, start)
+        return CommitRange(category, CommitLedger(start), start, start)
     if stop - start <= FAR and not _knows(category, start):
         return CommitRange(category, _apart(category, start, stop), start, stop)
     return CommitRange(category, covering(category, start, stop), start, stop)
@@ -163,19 +163,19 @@ def _knows(category: Category, start: int) -> bool:
     return known is not None and known.base <= start <= known.stop
 
 
-def _apart(category: Category, start: int, stop: int) -> Ledger:
+def _apart(category: Category, start: int, stop: int) -> CommitLedger:
     """A short range that is asked for alone: it needs no ledger of all that came after it."""
-    made = Ledger(start)
+    made = CommitLedger(start)
     made.extend(CommitTable.of(history.commits(category, start, stop)))
     return made
 
 
-def _extended(category: Category, known: Ledger, start: int, stop: int) -> Ledger:
+def _extended(category: Category, known: CommitLedger, start: int, stop: int) -> CommitLedger:
     first = history.bounds(category).first
     if first > known.stop or first - known.base > max(_AT_ONCE, (known.stop - known.base) // 2):
         known = _without(known, max(known.base, min(first, start, known.stop)))
         if first > known.stop:
-            known = Ledger(start)
+            known = CommitLedger(start)
     if stop - known.stop > FAR:
         for table in checkpoints.tables_from(category, known.stop):
             try:
@@ -195,11 +195,11 @@ def _extended(category: Category, known: Ledger, start: int, stop: int) -> Ledge
     return known
 
 
-def _without(known: Ledger, first: int) -> Ledger:
+def _without(known: CommitLedger, first: int) -> CommitLedger:
     """The ledger from commit `first` on: the commits before it are gone for good."""
     if first >= known.stop:
-        return Ledger(first)
-    made = Ledger(first)
+        return CommitLedger(first)
+    made = CommitLedger(first)
     at, columns = first - known.base, []
     for number, column in enumerate(known._columns):
         columns.append(np.diff(column.values[at:]) if number in _SUMS else column.values[at:])

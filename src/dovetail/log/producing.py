@@ -50,7 +50,7 @@ class LogWriter:
         already. `sequence` numbers what a producer appends, upwards: a source's own offset, say. Without it
         the writer counts by itself."""
         from dovetail.log.ingest.append import append_source
-        from dovetail.log.ingest.memory import WHERE, TableSource, as_table
+        from dovetail.log.ingest.memory import WHERE, MemorySource, as_table
 
         self._require(sequence)
         batch = None
@@ -64,7 +64,7 @@ class LogWriter:
         done = append_source(
             self.home,
             self.category,
-            TableSource(table),
+            MemorySource(table),
             where=WHERE,
             producer=self.producer,
             batch=batch,
@@ -98,8 +98,7 @@ class LogWriter:
             category = Category.open(self.home, self.category)
         except CategoryNotFound:
             return -1
-        stop = category.next_commit()
-        return category.commit(stop - 1).producers.get(self.producer, -1) if stop else -1
+        return category.last_batch(self.producer)
 
     def _require(self, sequence: int | None) -> None:
         if not self._open:

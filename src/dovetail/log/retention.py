@@ -48,7 +48,7 @@ _TENDED_S: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
-class Reader:
+class KnownReader:
     """A reader's mark. `gone`: why it no longer holds anything back; None if it still does."""
 
     name: str
@@ -81,7 +81,7 @@ def drop_reader(category: Category, reader: str) -> None:
     category.store.delete(_reader_path(category, reader))
 
 
-def readers(category: Category, now_s: float | None = None) -> list[Reader]:
+def readers(category: Category, now_s: float | None = None) -> list[KnownReader]:
     """All readers that left a mark, by name."""
     store, folder = category.store, f"{category.folder}/readers"
     remedy = "delete the file if its reader is gone; otherwise the reader writes it again soon"
@@ -113,7 +113,7 @@ def readers(category: Category, now_s: float | None = None) -> list[Reader]:
             lease_s = body.get("lease_s")
             if lease_s is not None and now_s - entry.modified_s > said.real(lease_s):
                 gone = gone or "it has not renewed its lease"
-            found.append(Reader(name, needs, application, gone))
+            found.append(KnownReader(name, needs, application, gone))
         except FileNotFoundError:
             continue  # dropped meanwhile
         except (KeyError, TypeError, ValueError) as error:

@@ -21,8 +21,8 @@ that never reports: people, or a program that appends by itself.
 from __future__ import annotations
 
 import urllib.parse
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from dovetail.errors import CorruptFile
 from dovetail.log import document
@@ -42,13 +42,23 @@ WriterState = Literal["starting", "behind", "waiting", "empty", "stopped"]
 _STATES: tuple[WriterState, ...] = get_args(WriterState)
 
 
+class Waiting(NamedTuple):
+    """What waits in a source, as far as it is known. `newest_us`: the newest time at which the
+    source itself says that it grew. `trouble`: why it cannot be read now, for people."""
+
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+    newest_us: int | None = None
+    trouble: str | None = None
+
+
 @dataclass(frozen=True)
 class SourceReport:
     """What a writer said last. `looks` counts its reports, `looked_at_us` is when it made this one and
-    `since_us` when its state began, by its own clock. What waits in its source, as far as it knows: `files`,
-    `bytes`, `rows`, and the newest time at which the source itself says it grew. `trouble`: why the source
-    cannot be read now, for people. `looked_after`: all that was in the source when that report of this run
-    was there is in the category, or waits as the state says; 0: nothing is known."""
+    `since_us` when its state began, by its own clock. What waits in its source is said as in `Waiting`.
+    `looked_after`: all that was in the source when that report of this run was there is in the category, or
+    waits as the state says; 0: nothing is known."""
 
     producer: str
     application: str
@@ -62,6 +72,20 @@ class SourceReport:
     newest_us: int | None = None
     trouble: str | None = None
     looked_after: int = 0
+
+    def then(
+        self, state: WriterState, now_us: int, waiting: Waiting | None, looked_after: int | None
+    ) -> SourceReport:
+        """The report that this writer makes next. None: of that nothing new is known."""
+        return replace(
+            self,
+            state=state,
+            looks=self.looks + 1,
+            looked_at_us=now_us,
+            since_us=self.since_us if state == self.state else now_us,
+            looked_after=self.looked_after if looked_after is None else looked_after,
+            **({} if waiting is None else waiting._asdict()),
+        )
 
 
 def write_report(category: Category, report: SourceReport) -> None:

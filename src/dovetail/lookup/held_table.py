@@ -34,7 +34,7 @@ class Broadcast:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldVersion:
     """`version`: as the table calls it, or a digest of what was read. `read_at_us`: by the host's clock."""
 
     rows: TableInMemory
@@ -54,14 +54,14 @@ class HeldTable:
         self, table: LookupTable, what: Broadcast, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._table, self._what, self._clock = table, what, clock
-        self._held: Held | None = None
+        self._held: HeldVersion | None = None
         self._looked_s = 0.0
 
     @property
     def place(self) -> str:
         return self._table.place
 
-    def now(self) -> Held:
+    def now(self) -> HeldVersion:
         """The table as it may be used now. Raises `Unreachable` if it has to be read and is away."""
         now_s = self._clock()
         if self._held is None or now_s - self._looked_s >= self._what.refresh_us / 1e6:
@@ -71,7 +71,7 @@ class HeldTable:
             self._looked_s = now_s
         return self._held
 
-    def _read(self, version: str | None) -> Held:
+    def _read(self, version: str | None) -> HeldVersion:
         what, batches, size = self._what, [], 0
         for batch in self._table.batches(what.spec.read, version):
             size += batch.nbytes
@@ -83,7 +83,7 @@ class HeldTable:
         rows = pa.table([self._column(rows, field) for field in wanted], schema=wanted)
         kinds = [arrow_type(key.type) for key in what.spec.keys]
         made = TableInMemory(rows, what.spec, kinds)
-        return Held(made, version or _digest(rows), size, time.time_ns() // 1000)
+        return HeldVersion(made, version or _digest(rows), size, time.time_ns() // 1000)
 
     def _column(self, rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
         found = rows.column(field.name)

@@ -19,11 +19,12 @@ import pyarrow as pa
 
 from dovetail.errors import InputError, Unreachable
 from dovetail.log.category import Category
-from dovetail.lookup.held_table import Held, HeldTable
+from dovetail.log.source_progress import Waiting
+from dovetail.lookup.held_table import HeldTable, HeldVersion
 from dovetail.slicing.category_intake import CategoryIntake
 from dovetail.slicing.covered_commits import LOOKED_UP
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import Part, Waiting
+from dovetail.slicing.intake import Part
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 
@@ -42,7 +43,7 @@ class Enriching:
         schema = category.schema
         time_column = next((one.name for one in schema if pa.types.is_timestamp(one.type)), None)
         self._placement = Placement(None, time_column)
-        self.held: Held | None = None
+        self.held: HeldVersion | None = None
 
     def write_tables(self, tables: Iterable[pa.Table]) -> Written:
         assert self.held is not None, "rows are looked up after the table is read"

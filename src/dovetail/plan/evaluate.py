@@ -22,7 +22,7 @@ from dovetail.model.python_function import PythonFunction
 from dovetail.plan.functions import arguments, function_name
 from dovetail.plan.interval_literal import NotAnInterval, interval_us
 from dovetail.plan.physical import JoinStage, Relation, SlicerStage
-from dovetail.slicing.evaluation import MOMENT, Call, Column, Constant, Evaluation, Node
+from dovetail.slicing.evaluation import MOMENT, Call, Evaluation, Node, TypedColumn, TypedConstant
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _TYPES = {
@@ -125,7 +125,7 @@ def compile_select(
     if any(len({name.lower() for name in schema.names}) < len(schema.names) for schema in relations.values()):
         return None
     known = {
-        name.lower(): _Rows({field.name.lower(): Column(field.name, field.type) for field in schema})
+        name.lower(): _Rows({field.name.lower(): TypedColumn(field.name, field.type) for field in schema})
         for name, schema in relations.items()
     }
     try:
@@ -218,9 +218,9 @@ class _Compiler:
             case exp.Column():
                 return self._column(node)
             case exp.Null():
-                return Constant(None, pa.null())
+                return TypedConstant(None, pa.null())
             case exp.Boolean():
-                return Constant(bool(node.this), pa.bool_())
+                return TypedConstant(bool(node.this), pa.bool_())
             case exp.Literal():
                 return _literal(node)
             case exp.And() | exp.Or():
@@ -331,7 +331,7 @@ class _Compiler:
 
     def _member(self, node: exp.In) -> Node:
         parts = _alike([self.node(part) for part in (node.this, *node.expressions)])
-        plain = all(isinstance(part, Constant) and part.value is not None for part in parts[1:])
+        plain = all(isinstance(part, TypedConstant) and part.value is not None for part in parts[1:])
         if not plain or pa.types.is_floating(parts[0].type):
             raise _LeftToSpark
         return _call("member", parts, pa.bool_())
@@ -345,7 +345,7 @@ class _Compiler:
             raise _LeftToSpark
         before, part, after = found.groups()
         if not before and not after:
-            return _compared("equal", text, Constant(part, pa.string()))
+            return _compared("equal", text, TypedConstant(part, pa.string()))
         word = "contains" if before and after else "starts" if after else "ends"
         return Call(word, (text,), pa.bool_(), text.total, (part,))
 
@@ -353,7 +353,7 @@ class _Compiler:
         branches = node.args.get("ifs") or [node]
         otherwise = node.args.get("default") or node.args.get("false")
         values = [self.node(branch.args["true"]) for branch in branches]
-        values.append(self.node(otherwise) if otherwise is not None else Constant(None, pa.null()))
+        values.append(self.node(otherwise) if otherwise is not None else TypedConstant(None, pa.null()))
         values = _alike(values)
         subject = node.args.get("this") if isinstance(node, exp.Case) else None
         conditions = [
@@ -376,7 +376,7 @@ class _Compiler:
         if isinstance(node.this, exp.Literal) and node.this.is_string:
             return _time_literal(node.this.this, kind)
         if isinstance(node.this, exp.Literal) and kind == pa.float64():
-            return Constant(float(node.this.this), kind)
+            return TypedConstant(float(node.this.this), kind)
         return _widened(self.node(node.this), kind)
 
     def _function(self, node: exp.Expr) -> Node:
@@ -448,7 +448,7 @@ def _type_of(ddl: str) -> pa.DataType:
 
 def _in_a_zone(node: Node) -> bool:
     """Whether a value depends on the time zone: parts of times, dates of times, and times in the text."""
-    if isinstance(node, Constant):
+    if isinstance(node, TypedConstant):
         return node.type == MOMENT and node.value is not None
     if not isinstance(node, Call):
         return False
@@ -514,19 +514,19 @@ def _decimal(node: exp.Expr) -> str | None:
     return str(node.this) if plain and re.fullmatch(r"\d*\.\d+|\d+\.", str(node.this)) else None
 
 
-def _double(node: exp.Expr, beside_doubles: bool) -> Constant:
+def _double(node: exp.Expr, beside_doubles: bool) -> TypedConstant:
     text = _decimal(node)
     if text is None or not beside_doubles:
         raise _LeftToSpark
-    return Constant(float(text), pa.float64())
+    return TypedConstant(float(text), pa.float64())
 
 
 def _widened(node: Node, kind: pa.DataType) -> Node:
     """A cast that no value can fail."""
     if node.type == kind:
         return node
-    if isinstance(node, Constant) and node.value is None:
-        return Constant(None, kind)
+    if isinstance(node, TypedConstant) and node.value is None:
+        return TypedConstant(None, kind)
     integer = node.type in _INTEGERS
     if integer and kind in _INTEGERS and _INTEGERS.index(node.type) < _INTEGERS.index(kind):
         return _cast_to(node, kind)
@@ -545,29 +545,29 @@ def _cast_to(node: Node, kind: pa.DataType) -> Call:
     return Call("cast", (node,), kind, node.total, (kind,))
 
 
-def _literal(node: exp.Literal, *, negative: bool = False) -> Constant:
+def _literal(node: exp.Literal, *, negative: bool = False) -> TypedConstant:
     text = f"-{node.this}" if negative else str(node.this)
     if node.is_string:
-        return Constant(node.this, pa.string())
+        return TypedConstant(node.this, pa.string())
     if re.fullmatch(r"-?\d+", text):
         number = int(text)
         if -(2**31) < number < 2**31:
-            return Constant(number, pa.int32())
+            return TypedConstant(number, pa.int32())
         if -(2**63) < number < 2**63:
-            return Constant(number, pa.int64())
+            return TypedConstant(number, pa.int64())
     if "e" in text.lower():
-        return Constant(float(text), pa.float64())
+        return TypedConstant(float(text), pa.float64())
     raise _LeftToSpark  # a decimal
 
 
-def _time_literal(text: str, kind: pa.DataType) -> Constant:
+def _time_literal(text: str, kind: pa.DataType) -> TypedConstant:
     if kind == pa.string():
-        return Constant(text, kind)
+        return TypedConstant(text, kind)
     try:
         if kind == pa.date32() and _DATE.fullmatch(text):
-            return Constant(datetime.date.fromisoformat(text), kind)
+            return TypedConstant(datetime.date.fromisoformat(text), kind)
         if kind == MOMENT and (_TIME.fullmatch(text) or _DATE.fullmatch(text)):
-            return Constant(datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC), kind)
+            return TypedConstant(datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC), kind)
     except ValueError:  # no such day
         pass
     raise _LeftToSpark

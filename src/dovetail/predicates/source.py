@@ -71,13 +71,13 @@ def can_compile(condition: Expression, kinds: Kinds) -> bool:
 @functools.lru_cache(maxsize=256)
 def _can_compile(condition: Expression, operands: Operands) -> bool:
     try:
-        Writer(operands, nullable=True).conjunction((condition,))
+        SourceWriter(operands, nullable=True).conjunction((condition,))
     except Unsupported:
         return False
     return True
 
 
-class Writer:
+class SourceWriter:
     """Lines that evaluate conditions for one pair: each column of the operands has a name there, `c0`, `c1`
     and so on, and whether it has a value (if `nullable`) another, `t0`, `t1`."""
 
@@ -367,25 +367,25 @@ class Writer:
 
 
 _NUMPY = {"int": "int64", "float": "float32", "double": "float64"}
-Writer.functions = {
-    "and": Writer.and_,
-    "or": Writer.or_,
-    "not": Writer.not_,
-    "<=>": Writer.null_safe_equal,
-    "+": functools.partial(Writer.arithmetic, sign="+"),
-    "-": functools.partial(Writer.arithmetic, sign="-"),
-    "*": functools.partial(Writer.arithmetic, sign="*"),
-    "/": Writer.divided,
-    "%": Writer.modulo,
-    "neg": Writer.negative,
-    "is_null": Writer.is_null,
-    "coalesce": Writer.coalesce,
-    "least": functools.partial(Writer.least, name="<"),
-    "greatest": functools.partial(Writer.least, name=">"),
-    "case": Writer.case,
-    "abs": Writer.absolute,
-    "sqrt": Writer.root,
-    "power": Writer.power,
-    "floor": functools.partial(Writer.rounded, function="floor"),
-    "ceil": functools.partial(Writer.rounded, function="ceil"),
+SourceWriter.functions = {
+    "and": SourceWriter.and_,
+    "or": SourceWriter.or_,
+    "not": SourceWriter.not_,
+    "<=>": SourceWriter.null_safe_equal,
+    "+": functools.partial(SourceWriter.arithmetic, sign="+"),
+    "-": functools.partial(SourceWriter.arithmetic, sign="-"),
+    "*": functools.partial(SourceWriter.arithmetic, sign="*"),
+    "/": SourceWriter.divided,
+    "%": SourceWriter.modulo,
+    "neg": SourceWriter.negative,
+    "is_null": SourceWriter.is_null,
+    "coalesce": SourceWriter.coalesce,
+    "least": functools.partial(SourceWriter.least, name="<"),
+    "greatest": functools.partial(SourceWriter.least, name=">"),
+    "case": SourceWriter.case,
+    "abs": SourceWriter.absolute,
+    "sqrt": SourceWriter.root,
+    "power": SourceWriter.power,
+    "floor": functools.partial(SourceWriter.rounded, function="floor"),
+    "ceil": functools.partial(SourceWriter.rounded, function="ceil"),
 }

@@ -48,7 +48,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedColumns:
     """The columns by which two tables are compared, and those that are not."""
 
     columns: tuple[str, ...]
@@ -58,10 +58,10 @@ class Compared:
     """In types that cannot be compared: lists, maps, or two that have nothing in common."""
 
 
-def compared_columns(old: pa.Schema, new: pa.Schema) -> Compared:
+def compared_columns(old: pa.Schema, new: pa.Schema) -> ComparedColumns:
     both = [name for name in columns(old) if name in new.names]
     unlike = [name for name in both if _common(old.field(name).type, new.field(name).type) is None]
-    return Compared(
+    return ComparedColumns(
         tuple(name for name in both if name not in unlike),
         tuple(name for name in columns(new) if name not in old.names),
         tuple(name for name in columns(old) if name not in new.names),

@@ -16,7 +16,7 @@ from dovetail.model.offset import NEVER
 from dovetail.model.step_record import StepRecord
 from dovetail.model.time_codes import FIRST_TIME
 from dovetail.plan.physical import FileSink, Plan, ScribeSink
-from dovetail.preview.compare import SAMPLES, Compared, Difference, between, compare, compared_columns
+from dovetail.preview.compare import SAMPLES, ComparedColumns, Difference, between, compare, compared_columns
 from dovetail.preview.identity import TIME_OF
 from dovetail.preview.reach import Recorded, exact_from, newest_us, recorded
 from dovetail.preview.replay import Replay
@@ -24,7 +24,7 @@ from dovetail.preview.rows_aside import RowsAside
 
 
 @dataclass(frozen=True)
-class JoinFigures:
+class VersionJoinFigures:
     """For one join by one version. `match_rate`: the share of left rows with a partner. `state_bytes`: the
     most that its state took."""
 
@@ -34,7 +34,7 @@ class JoinFigures:
 
 @dataclass(frozen=True)
 class VersionFigures:
-    joins: Mapping[str, JoinFigures]
+    joins: Mapping[str, VersionJoinFigures]
     cpu_s: float
 
 
@@ -43,7 +43,7 @@ class TablePreview:
     name: str
     old_rows: int
     new_rows: int
-    columns: Compared
+    columns: ComparedColumns
     difference: Difference
 
 
@@ -186,7 +186,7 @@ def untimed(rows: pa.Table) -> int:
 
 def _figures(replay: Replay) -> VersionFigures:
     joins = {
-        name: JoinFigures(match_rate(totals), totals.get("peak_index_bytes", 0))
+        name: VersionJoinFigures(match_rate(totals), totals.get("peak_index_bytes", 0))
         for name, totals in replay.totals.items()
     }
     return VersionFigures(joins, replay.cpu_s)

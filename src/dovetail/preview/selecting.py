@@ -11,7 +11,7 @@ from dovetail.plan.evaluate import evaluation_of
 from dovetail.plan.physical import JoinStage, Plan, SlicerStage
 from dovetail.plan.projection import plain_projection
 from dovetail.preview.identity import columns, identity
-from dovetail.slicing.evaluation import Column
+from dovetail.slicing.evaluation import TypedColumn
 
 Select = Callable[[pa.Table], pa.Table]
 
@@ -31,7 +31,7 @@ def select_of(stage: SlicerStage | JoinStage, given: pa.Schema, plan: Plan | Non
     )
     if computed is None:
         return None
-    known = tuple((name, Column(name, given.field(name).type)) for name in whose)
+    known = tuple((name, TypedColumn(name, given.field(name).type)) for name in whose)
     carrying = replace(computed, columns=(*computed.columns, *known))
 
     def select(rows: pa.Table) -> pa.Table:

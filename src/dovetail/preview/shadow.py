@@ -32,8 +32,14 @@ from dovetail.preview.identity import columns
 from dovetail.preview.preview import counted_from, paired_tables
 from dovetail.preview.reach import base_slicer, newest_us, recorded
 from dovetail.preview.replay import Replay
-from dovetail.preview.shadow_files import Position, Progress, aside, read_progress, read_shadow, shadow_of
-from dovetail.slicing.sides import is_appended
+from dovetail.preview.shadow_files import (
+    Progress,
+    ShadowPosition,
+    aside,
+    read_progress,
+    read_shadow,
+    shadow_of,
+)
 from dovetail.slicing.write_rows import bucket_of, time_of
 
 LEASE_S = 600.0
@@ -206,21 +212,21 @@ class Shadow:
         self._pending = self._rest(0, at), self._rest(1, at)
         return True
 
-    def _position(self, join: str, step: int) -> Position:
+    def _position(self, join: str, step: int) -> ShadowPosition:
         """Where a batch ends that is cut now. Event time starts over when both streams have ended."""
-        known = self._progress.at.get(join, Position(0, NEVER))
+        known = self._progress.at.get(join, ShadowPosition(0, NEVER))
         closed = max(known.closed, self._closed.get(join, 0))
         until = self._bound(join)
-        return Position(step, max(until, known.until_us) if closed == known.closed else until, closed)
+        return ShadowPosition(step, max(until, known.until_us) if closed == known.closed else until, closed)
 
-    def _cut(self, version: int, at: Mapping[str, Position]) -> dict[str, pa.Table]:
+    def _cut(self, version: int, at: Mapping[str, ShadowPosition]) -> dict[str, pa.Table]:
         """What a batch that ends there takes of the rows that wait, by table."""
         return {
             table: pa.concat_tables(_upto(came, at) for came in waiting)
             for table, waiting in self._pending[version].items()
         }
 
-    def _rest(self, version: int, at: Mapping[str, Position]) -> dict[str, list[_Came]]:
+    def _rest(self, version: int, at: Mapping[str, ShadowPosition]) -> dict[str, list[_Came]]:
         return {
             table: [replace(came, rows=_after(came, at)) for came in waiting if _after(came, at).num_rows]
             or [replace(waiting[-1], rows=waiting[-1].rows.slice(0, 0))]
@@ -234,7 +240,7 @@ class Shadow:
                 continue
             name, batch = aside(self._app, table), self._progress.batch
             category = Category.create(self._home, name, made.schema, buckets=1, role="view", evolve=True)
-            if not is_appended(category, shadow_of(self._app), batch):
+            if category.last_batch(shadow_of(self._app)) < batch:
                 segments = category.write_segments(made.to_batches(), bucket_of(None, 1), time_of(None))
                 category.append(segments, producer=shadow_of(self._app), batch=batch)
 
@@ -308,17 +314,17 @@ def drop_marks(home: str, application: str) -> None:
             continue
 
 
-def _upto(came: _Came, at: Mapping[str, Position]) -> pa.Table:
+def _upto(came: _Came, at: Mapping[str, ShadowPosition]) -> pa.Table:
     """What is compared with a batch that ends there."""
-    end = at.get(came.join, Position(0, NEVER))
+    end = at.get(came.join, ShadowPosition(0, NEVER))
     if came.step <= end.closed:
         return came.rows
     return between(came.rows, None, end.until_us) if came.step <= end.step else came.rows.slice(0, 0)
 
 
-def _after(came: _Came, at: Mapping[str, Position]) -> pa.Table:
+def _after(came: _Came, at: Mapping[str, ShadowPosition]) -> pa.Table:
     """What is not."""
-    end = at.get(came.join, Position(0, NEVER))
+    end = at.get(came.join, ShadowPosition(0, NEVER))
     if came.step <= end.closed:
         return came.rows.slice(0, 0)
     return between(came.rows, end.until_us, None) if came.step <= end.step else came.rows

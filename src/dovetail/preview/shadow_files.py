@@ -51,7 +51,7 @@ class ShadowFile:
 
 
 @dataclass(frozen=True)
-class Position:
+class ShadowPosition:
     """For a join: rows that came out up to this step are compared if they belong to an event time before
     `until_us`, and all of those up to step `closed`, with which both streams ended."""
 
@@ -67,8 +67,8 @@ class Progress:
 
     batch: int
     since_us: int
-    at: Mapping[str, Position]
-    before: Mapping[str, Position]
+    at: Mapping[str, ShadowPosition]
+    before: Mapping[str, ShadowPosition]
     tables: Mapping[str, Difference] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     written_at_us: int = 0
@@ -141,12 +141,12 @@ def read_progress(home: str, application: str) -> Progress | None:
         raise _damaged(home, application, path, error) from error
 
 
-def _positions(body: Any) -> dict[str, Position]:
+def _positions(body: Any) -> dict[str, ShadowPosition]:
     found = {}
     for join, one in said.fields(body).items():
-        said.fields(one, Position.__dataclass_fields__)
+        said.fields(one, ShadowPosition.__dataclass_fields__)
         step, until_us, closed = said.whole(one["step"]), said.time_us(one["until_us"]), one["closed"]
-        found[said.text(join)] = Position(step, until_us, said.whole(closed))
+        found[said.text(join)] = ShadowPosition(step, until_us, said.whole(closed))
     return found
 
 

@@ -92,7 +92,7 @@ class JoinFigures:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryUse:
     """Memory of a process and all below it. `kind` is "PSS" (proportional: a page that n processes share
     counts 1/n in each) or, where the kernel does not say that, "RSS" (resident: it counts in each)."""
 
@@ -113,7 +113,7 @@ class RunFigures:
     out_rows: int = 0
     out_rows_per_s: float = 0.0
     out_rate_history: tuple[float, ...] = ()
-    memory: Memory = Memory()
+    memory: MemoryUse = MemoryUse()
     output: str = ""
     waiting: str = ""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dovetail.service.figures import (
     EstimateSummary,
     JoinFigures,
-    Memory,
+    MemoryUse,
     RebuildFigures,
     RunFigures,
     RunSummary,
@@ -40,7 +40,7 @@ class Follower:
         self,
         on_figures: Callable[[RunFigures], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        read_memory: Callable[[], Memory] | None = None,
+        read_memory: Callable[[], MemoryUse] | None = None,
     ) -> None:
         self._on_figures = on_figures
         self._clock = clock
@@ -117,12 +117,12 @@ class Follower:
             or "; ".join(waiting_words(join) for join in known.values() if waiting_words(join)),
         )
 
-    def _memory_of(self, run: Run, elapsed_s: float) -> Memory:
+    def _memory_of(self, run: Run, elapsed_s: float) -> MemoryUse:
         """The memory it takes now; after it has stopped, the last measurement: by then most of it is freed,
         and measuring again would delay the end."""
         if run.phase == "stopped":
-            return self.previous.memory if self.previous else Memory()
-        return self._read_memory() if elapsed_s >= LOOK_AFTER_S else Memory()
+            return self.previous.memory if self.previous else MemoryUse()
+        return self._read_memory() if elapsed_s >= LOOK_AFTER_S else MemoryUse()
 
 
 def _outputs(run: Run) -> dict[str, str]:

@@ -24,7 +24,16 @@ from typing import TYPE_CHECKING, Any
 from dovetail.changes.leftovers import remove_leftovers
 from dovetail.changes.made_from import origin_at
 from dovetail.changes.takeover import Takeover, consider, require, take_over
-from dovetail.engine.handover import WAITED_S, Answer, Offer, Request, Requests, answer, answer_to, ask
+from dovetail.engine.handover import (
+    WAITED_S,
+    Offer,
+    Request,
+    Requests,
+    TakeoverAnswer,
+    answer,
+    answer_to,
+    ask,
+)
 from dovetail.errors import DovetailError
 from dovetail.service.figures import RunSummary
 from dovetail.service.metrics_reporter import Reporter
@@ -98,7 +107,7 @@ class Host:
             if plan != prepared.plan:  # joins that begin afresh are filled: their plan says up to where
                 prepared.gates.remove()
                 prepared = None
-            answer(self.home, plan.application, Answer(offered.request.number, version, error))
+            answer(self.home, plan.application, TakeoverAnswer(offered.request.number, version, error))
 
     def _take_over(self, takeover: Takeover, prepared: Prepared | None = None) -> tuple[Plan, int]:
         with loss_named(self.log):
@@ -152,12 +161,12 @@ class Host:
                 made = prepare(self.spark, takeover.plan, self.home, self.mode, self.index_dir)
                 self._offered = Offered(request, takeover, made)
         except DovetailError as error:
-            answer(self.home, plan.application, Answer(request.number, 0, error))
+            answer(self.home, plan.application, TakeoverAnswer(request.number, 0, error))
             return False
         return True
 
 
-def offered(home: str, application: str, offer: Offer, is_held: Callable[[], bool]) -> Answer | None:
+def offered(home: str, application: str, offer: Offer, is_held: Callable[[], bool]) -> TakeoverAnswer | None:
     """Offer a query to the run of an application. None: that run has ended, or does not answer."""
     number, deadline = ask(home, application, offer), time.monotonic() + WAITED_S
     while time.monotonic() < deadline and is_held():

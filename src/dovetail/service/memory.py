@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.service.figures import Memory
+from dovetail.service.figures import MemoryUse
 
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 EVERY_S = 2.0
@@ -38,9 +38,9 @@ class MemoryMeter:
         self._proc = proc
         self._clock = clock
         self._due: float | None = None
-        self._last = Memory()
+        self._last = MemoryUse()
 
-    def read(self, root: int | None = None) -> Memory:
+    def read(self, root: int | None = None) -> MemoryUse:
         began = self._clock()
         if self._due is None or began >= self._due:
             self._last = self._measure(os.getpid() if root is None else root)
@@ -48,12 +48,12 @@ class MemoryMeter:
             self._due = began + max(EVERY_S, took_s / SHARE)
         return self._last
 
-    def _measure(self, root: int) -> Memory:
+    def _measure(self, root: int) -> MemoryUse:
         processes = self._descendants(root)
         proportional = [self._pss_bytes(process) for process in processes]
         if any(proportional) and None not in proportional:
-            return Memory(sum(size or 0 for size in proportional), "PSS")
-        return Memory(sum(processes.values()), "RSS")
+            return MemoryUse(sum(size or 0 for size in proportional), "PSS")
+        return MemoryUse(sum(processes.values()), "RSS")
 
     def _descendants(self, root: int) -> dict[int, int]:
         """The resident bytes of `root` and of every process below it."""

@@ -15,10 +15,11 @@ import pyarrow as pa
 from dovetail.log.category import Category
 from dovetail.log.commit import PlacedSegment
 from dovetail.log.report_times import steady_us
+from dovetail.log.source_progress import Waiting
 from dovetail.model.promise import Promise
 from dovetail.slicing.covered_commits import commit_in, last_of
 from dovetail.slicing.covered_files import Slicer
-from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
+from dovetail.slicing.intake import SHARED_ROWS, Part
 from dovetail.slicing.sides import Written
 
 BATCH_ROWS = 500_000
@@ -54,9 +55,7 @@ class CategoryIntake:
         self._source = Category.open(category.home, slicer.place)
         self._promise_of, self._quiet, self._clock = promise_of, quiet, clock
         self.settled_us: int | None = None
-        stop = category.next_commit()
-        tail = category.commit(stop - 1) if stop else None
-        self.next_batch = (tail.producers.get(slicer.producer, -1) if tail else -1) + 1
+        self.next_batch = category.last_batch(slicer.producer) + 1
         last = last_of(category, slicer.producer) if self.next_batch else None
         covers = slicer.covered_in(last)
         known = None if last is None or covers is None else commit_in(covers, category, last.number)[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dovetail.errors import CorruptFile
@@ -37,12 +38,21 @@ def last_of(
 
 def commit_in(covers: Mapping[str, Any], category: Category, number: int) -> tuple[str, int]:
     """The source that a commit says it has read, and the first commit of it that is not in it."""
-    try:
+    with saying(category, number, "up to which commit of its source it goes"):
         given = said.fields(of_source(covers), ["category", "commit"])
         return said.text(given["category"]), said.whole(given["commit"])
-    except ValueError as error:
+
+
+@contextmanager
+def saying(
+    category: Category, number: int, what: str, remedy: str = "restore it from a copy of the home"
+) -> Iterator[None]:
+    """While a commit's document is read that ought to say something: if it does not, it is damaged."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
         raise CorruptFile(
-            f"the commit does not say up to which commit of its source it goes: {error}",
+            f"the commit does not say {what}: {error}",
             where=f"{category.where}/commits/{number}",
-            hint="restore it from a copy of the home",
+            hint=remedy,
         ) from error

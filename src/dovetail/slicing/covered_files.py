@@ -22,7 +22,7 @@ from dovetail.log import document
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import READING, of_source
+from dovetail.slicing.covered_commits import READING, of_source, saying
 
 KIND, VERSION = "dovetail.covered_files", 1
 SAVE_EVERY = 100
@@ -205,11 +205,5 @@ def recorded_place(category: Category, slicer: Slicer) -> str:
 
 def files_in(covers: Mapping[str, Any], category: Category, number: int) -> list[str]:
     """The files that a commit says it has."""
-    try:
+    with saying(category, number, "which files it covers", _REMEDY):
         return [said.text(file) for file in said.items(said.fields(of_source(covers), ["files"])["files"])]
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say which files it covers: {error}",
-            where=f"{category.where}/commits/{number}",
-            hint=_REMEDY,
-        ) from error

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dovetail.errors import InputError
 from dovetail.model.validity import Validity
-from dovetail.slicing.file_form import Piece
+from dovetail.slicing.file_form import FilePiece
 from dovetail.slicing.parquet_files import read_row_group, widens
 from dovetail.slicing.placement import HASH, TIME
 
@@ -48,7 +48,7 @@ class DirectSlice:
         plain = [*(source for _, source in self.columns), self.time]
         return list(dict.fromkeys(plain if self.computed is None else self.computed.read_types))
 
-    def write(self, groups: Iterable[Piece]) -> Written:
+    def write(self, groups: Iterable[FilePiece]) -> Written:
         """Row groups as segments of the category, for `append_written` to name."""
         wanted = self.read_columns
         return self.write_tables(read_row_group(file, number, wanted) for file, number, _ in groups)

@@ -25,14 +25,14 @@ MOMENT = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
-class Column:
+class TypedColumn:
     name: str
     type: pa.DataType
     total: bool = True
 
 
 @dataclass(frozen=True)
-class Constant:
+class TypedConstant:
     value: Any
     type: pa.DataType
     total: bool = True
@@ -49,7 +49,7 @@ class Call:
     options: tuple[Any, ...] = ()
 
 
-Node = Column | Constant | Call
+Node = TypedColumn | TypedConstant | Call
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Evaluation:
         todo = [*(node for _, node in self.columns), *self.conditions]
         while todo:
             node = todo.pop()
-            if isinstance(node, Column):
+            if isinstance(node, TypedColumn):
                 found[node.name] = node.type
             elif isinstance(node, Call):
                 todo += node.arguments
@@ -102,9 +102,9 @@ def _value(node: Node, batch: pa.RecordBatch, place: str) -> Any:
 
 def _evaluated(node: Node, batch: pa.RecordBatch) -> Any:
     match node:
-        case Column(name):
+        case TypedColumn(name):
             return batch.column(name)
-        case Constant(value, kind):
+        case TypedConstant(value, kind):
             return pa.scalar(value, kind)
         case Call("python", arguments, kind, _, options):
             given = [_whole(_evaluated(one, batch), batch.num_rows) for one in arguments]

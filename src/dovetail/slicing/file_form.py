@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dovetail.slicing.sides import Written
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     """Some rows of a file, for one thread. `rows` may be an estimate."""
 
     path: str
@@ -18,20 +18,20 @@ class Piece(NamedTuple):
 
 
 class FileForm(Protocol):
-    def pieces(self, files: Sequence[str]) -> list[Piece]:
+    def pieces(self, files: Sequence[str]) -> list[FilePiece]:
         """For files that are there. One that does not fit is an error, before a row of any is read."""
 
-    def write(self, pieces: Iterable[Piece]) -> Written:
+    def write(self, pieces: Iterable[FilePiece]) -> Written:
         """Their rows as segments. Any thread may ask."""
 
     def settle(self, batch: int) -> list[Written]:
         """All pieces of a batch are written: what else is to be in its commit."""
 
 
-def dealt(pieces: Sequence[Piece], tasks: int) -> list[list[Piece]]:
+def dealt(pieces: Sequence[FilePiece], tasks: int) -> list[list[FilePiece]]:
     """Neighbouring pieces together, about the same number of rows to each task."""
     total = sum(piece.rows for piece in pieces)
-    shares: list[list[Piece]] = [[] for _ in range(tasks)]
+    shares: list[list[FilePiece]] = [[] for _ in range(tasks)]
     seen = 0
     for piece in pieces:
         shares[min(tasks - 1, seen * tasks // max(1, total))].append(piece)

@@ -9,10 +9,11 @@ from concurrent.futures import Executor
 
 from dovetail.log.category import Category
 from dovetail.log.report_times import steady_us
+from dovetail.log.source_progress import Waiting
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.file_form import FileForm, dealt
 from dovetail.slicing.folder_tail import FolderTail, FoundFile
-from dovetail.slicing.intake import SHARED_ROWS, Part, Waiting
+from dovetail.slicing.intake import SHARED_ROWS, Part
 from dovetail.slicing.sides import Written
 from dovetail.slicing.vanished_files import record_vanished, vanished
 

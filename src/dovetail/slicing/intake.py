@@ -8,23 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from dovetail.log.source_progress import Waiting
 from dovetail.model.promise import Promise
 from dovetail.slicing.sides import Written
 
 SHARED_ROWS = 100_000
 """A part with more rows than this is shared out to several threads."""
-
-
-class Waiting(NamedTuple):
-    """What waits in a source, as far as it is known."""
-
-    files: int | None = None
-    bytes: int | None = None
-    rows: int | None = None
-    newest_us: int | None = None
-    trouble: str | None = None  # why the source cannot be read now, for people
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.errors import InputError
-from dovetail.slicing.file_form import Piece
+from dovetail.slicing.file_form import FilePiece
 from dovetail.slicing.input_files import local_path
 
 
@@ -79,13 +79,13 @@ def parquet_schema(file: str) -> pa.Schema:
     return schema
 
 
-def row_groups(files: Sequence[str]) -> list[Piece]:
+def row_groups(files: Sequence[str]) -> list[FilePiece]:
     found = []
     for path in map(local_path, files):
         with _readable(path, "the file is not a whole Parquet file"):
             metadata = pq.read_metadata(path)
         sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
-        found += [Piece(path, number, rows) for number, rows in enumerate(sizes)]
+        found += [FilePiece(path, number, rows) for number, rows in enumerate(sizes)]
     return found
 
 

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dovetail.crash_points import crash_point
 from dovetail.errors import HomeError
@@ -200,16 +200,9 @@ class ResidentSlicer:
             now_s, last = time.monotonic(), self._report
             if self._finite or (state == last.state and now_s - self._reported_s < REPORT_S):
                 return
-            now_us = _now_us()
-            self._report = replace(
-                last,
-                state=state,
-                looks=last.looks + 1,
-                looked_at_us=now_us,
-                since_us=last.since_us if state == last.state else now_us,
-                looked_after=last.looked_after if looked_us is None else self._times.before(looked_us),
-                **(intake.waiting()._asdict() if intake else {}),
-            )
+            looked_after = None if looked_us is None else self._times.before(looked_us)
+            waiting = intake.waiting() if intake else None
+            self._report = last.then(state, _now_us(), waiting, looked_after)
             self._reported_s = now_s
             write_report(self._category, self._report)
             self._times.written(self._report.looks, self._steady_us())

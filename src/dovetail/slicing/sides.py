@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dovetail.crash_points import crash_point
-from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.log.commit import SegmentInfo
 from dovetail.model import json_values as said
 from dovetail.model.promise import Promise
 from dovetail.model.validity import Validity
-from dovetail.slicing.covered_commits import ASIDE, last_of
+from dovetail.slicing.covered_commits import ASIDE, last_of, saying
 from dovetail.slicing.invalid_rows import Screen, invalid_category
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.slicing.write_rows import bucket_of, hash_of, time_of
@@ -59,12 +58,6 @@ def write_side(category: Category, batches: Iterable[pa.RecordBatch], validity: 
     return Written(segments, screen.written())
 
 
-def is_appended(category: Category, producer: str, batch: int) -> bool:
-    """The micro-batch is in the log already."""
-    number = category.next_commit()
-    return number > 0 and category.commit(number - 1).producers.get(producer, -1) >= batch
-
-
 def append_written(
     category: Category, written: Iterable[str], producer: str, batch: int, promise: Promise | None = None
 ) -> None:
@@ -101,14 +94,8 @@ def settle_aside(category: Category, producer: str) -> None:
     last = last_of(category, producer)
     if last is None or last.batch is None or last.covers is None or ASIDE not in last.covers:
         return
-    try:
+    with saying(category, last.number, "which rows are set aside"):
         aside = [SegmentInfo.from_json(info) for info in said.items(last.covers[ASIDE])]
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptFile(
-            f"the commit does not say which rows are set aside: {error}",
-            where=f"{category.where}/commits/{last.number}",
-            hint="restore it from a copy of the home",
-        ) from error
     _set_aside(category, aside, producer, last.batch)
 
 

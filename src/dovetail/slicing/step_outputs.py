@@ -70,7 +70,7 @@ class LogRows:
 
 
 @dataclass(frozen=True)
-class SideRows:
+class NextStageRows:
     """Rows that another join, or an aggregate, reads next: they are sliced for it at once. `columns`: of the
     category, without hash and time, each from the column of that name."""
 
@@ -99,7 +99,7 @@ class SideRows:
 
 def side_rows(
     given: pa.Schema, category: Category, keys: tuple[str, ...], time: str, validity: Validity
-) -> SideRows | None:
+) -> NextStageRows | None:
     """For rows of the schema `given`, if Arrow can slice them as Spark does: the same types, keys that both
     hash alike."""
     from dovetail.joins.rows.key_hash import hashable
@@ -112,7 +112,7 @@ def side_rows(
         return None
     if not pa.types.is_timestamp(given.field(time).type):
         return None
-    return SideRows(category.home, category.name, columns, keys, time, validity, category.generation)
+    return NextStageRows(category.home, category.name, columns, keys, time, validity, category.generation)
 
 
 def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -25,14 +25,14 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from dovetail.errors import CorruptFile, InputError
+from dovetail.errors import InputError
 from dovetail.log.category import Category
 from dovetail.log.commit import Commit
 from dovetail.model import json_values as said
-from dovetail.slicing.covered_commits import last_of
+from dovetail.slicing.covered_commits import last_of, saying
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice
-from dovetail.slicing.file_form import Piece
+from dovetail.slicing.file_form import FilePiece
 from dovetail.slicing.placement import Placement
 from dovetail.slicing.sides import Written, write_rows
 from dovetail.slicing.text_lines import TextFormat
@@ -127,15 +127,9 @@ def kept_by_threads(category: Category, others_than: str = "") -> set[str]:
 
 def _rejects_of(commit: Commit, category: Category) -> tuple[int, list[str]]:
     """The batch that a commit has the rejects of, and its files."""
-    try:
+    with saying(category, commit.number, "whose rejects it has"):
         kept = said.fields(commit.covers or {}, ["batch", "files"])
         return said.whole(kept["batch"]), [said.text(file) for file in said.items(kept["files"])]
-    except ValueError as error:
-        raise CorruptFile(
-            f"the commit does not say whose rejects it has: {error}",
-            where=f"{category.where}/commits/{commit.number}",
-            hint="restore it from a copy of the home",
-        ) from error
 
 
 class TextForm:
@@ -152,7 +146,7 @@ class TextForm:
         self._header = b""
         self._adding = threading.Lock()
 
-    def pieces(self, files: Sequence[str]) -> list[Piece]:
+    def pieces(self, files: Sequence[str]) -> list[FilePiece]:
         self._files, self._doubts, self._left = files, {}, []
         found = []
         for file in files:
@@ -163,10 +157,10 @@ class TextForm:
                 self._left.append(file)
                 continue
             for number, begin in enumerate(range(0, size, BLOCK_BYTES)):
-                found.append(Piece(file, number, 1 + min(BLOCK_BYTES, size - begin) // LINE_BYTES))
+                found.append(FilePiece(file, number, 1 + min(BLOCK_BYTES, size - begin) // LINE_BYTES))
         return found
 
-    def write(self, pieces: Iterable[Piece]) -> Written:
+    def write(self, pieces: Iterable[FilePiece]) -> Written:
         return self._slice.write_tables(self._tables(pieces))
 
     def settle(self, batch: int) -> list[Written]:
@@ -210,7 +204,7 @@ class TextForm:
         found = found.set_column(place, found.schema.field(FILE), known.take(files.indices))
         aside.append(found, batch, [*lacking.values(), *whole])
 
-    def _tables(self, pieces: Iterable[Piece]) -> Iterator[pa.Table]:
+    def _tables(self, pieces: Iterable[FilePiece]) -> Iterator[pa.Table]:
         wanted = set(self._slice.read_columns)
         for piece in pieces:
             with _readable(piece.path):

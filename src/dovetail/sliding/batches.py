@@ -4,6 +4,7 @@ values), as columns."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,12 @@ def _whole(column: Any) -> Any:
 
 def _array(values: Any, kind: pa.DataType | None, name: str, side: str) -> pa.Array:
     try:
-        if kind is not None and isinstance(values, list) and pa.types.is_floating(pa.infer_type(values)):
-            return pa.array(values).cast(kind)  # as pa.array makes integers of floats, it cuts them off
+        if isinstance(values, np.ndarray) and not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
+        if kind is not None and pa.types.is_integer(kind) and _has_fractions(values):
+            return _whole(pa.array(values)).cast(
+                kind
+            )  # as pa.array makes integers of these, it cuts them off
         return _whole(pa.array(_whole(values), kind))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
@@ -95,6 +100,14 @@ def _array(values: Any, kind: pa.DataType | None, name: str, side: str) -> pa.Ar
             expected=str(kind) if kind is not None else "an array",
             hint="one value per row, all of one type",
         ) from error
+
+
+def _has_fractions(values: Any) -> bool:
+    """Python objects some of which are floats or decimals."""
+    if not isinstance(values, list) and not (isinstance(values, np.ndarray) and values.dtype == object):
+        return False
+    kind = pa.infer_type(values, from_pandas=True)
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 class RowForm:
@@ -145,7 +158,7 @@ Cell = Any
 
 
 def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, Cell]:
-    """One row as columns of one value. What the row does not name is null."""
+    """One row as columns of one value. What it does not name is null, unless it names something else."""
     columns: dict[str, Cell] = {}
     for name, kind, floating, plain in form.columns:
         value = row.get(name)
@@ -153,14 +166,10 @@ def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, Ce
         if number is not None:
             columns[name] = number
             continue
+        if value is None and name not in row:
+            _check_names(row, form, side)
         try:
-            if value is not None and floating:
-                value = float(value)  # Arrow refuses integers that a float32 does not hold exactly
-            elif isinstance(value, float | np.floating):
-                if not value.is_integer():
-                    raise ValueError("Arrow would cut it off")
-                value = int(value)
-            columns[name] = pa.array([value], kind)
+            columns[name] = pa.array([_as_arrow_takes_it(value, kind, floating)], kind)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"column {name} cannot be {value!r}",
@@ -169,6 +178,35 @@ def single_row(row: Mapping[str, Any], form: RowForm, side: str) -> dict[str, Ce
                 hint="one value of the type that the join was made with",
             ) from error
     return columns
+
+
+def _as_arrow_takes_it(value: Any, kind: pa.DataType, floating: bool) -> Any:
+    """Arrow refuses integers that a float32 does not hold exactly, and cuts numbers off to make integers of
+    them. Python reads a number from a text, which no batch does."""
+    if floating and value is not None:
+        if isinstance(value, str | bytes | bytearray):
+            raise TypeError("a text is no number")
+        return float(value)
+    if isinstance(value, float | np.floating) or (isinstance(value, Decimal) and pa.types.is_integer(kind)):
+        whole = int(value)
+        if whole != value:
+            raise ValueError("it is no whole number")
+        return whole
+    return value
+
+
+def _check_names(row: Mapping[str, Any], form: RowForm, side: str) -> None:
+    """A name that is written wrong would be a null."""
+    names = [name for name, *_ in form.columns]
+    missing = [name for name in names if name not in row]
+    unknown = [str(name) for name in row if name not in names]
+    if unknown:
+        raise InputError(
+            f"a row has no column {', '.join(missing)}, but {', '.join(unknown)}",
+            where=f"pushed to the {side} stream",
+            expected=f"columns {', '.join(names)}",
+            hint="a column that is left out is null, if the row has no other names",
+        )
 
 
 def as_numbers(column: Cell) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_] | None]:
@@ -208,7 +246,7 @@ def as_schema(given: Schema, side: str) -> pa.Schema:
             if isinstance(given, pa.Schema)
             else pa.schema(
                 [
-                    (name, kind if isinstance(kind, pa.DataType) else pa.from_numpy_dtype(np.dtype(kind)))
+                    (name, kind if isinstance(kind, pa.DataType) else _of_numpy(kind))
                     for name, kind in given.items()
                 ]
             )
@@ -229,6 +267,12 @@ def as_schema(given: Schema, side: str) -> pa.Schema:
             hint="rename one of them",
         )
     return schema
+
+
+def _of_numpy(kind: Any) -> pa.DataType:
+    if kind is None:
+        raise TypeError("a column has no type")  # NumPy would take it for a float
+    return pa.from_numpy_dtype(np.dtype(kind))
 
 
 def result_names(left: pa.Schema, right: pa.Schema) -> list[str]:

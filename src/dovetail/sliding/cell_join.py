@@ -33,7 +33,7 @@ from dovetail.sliding.kernels.partition import (
     WINDOWS,
     CoordinatorCore,
     CoordinatorLinks,
-    Plan,
+    CutPlan,
     WorkerCore,
     WorkerLinks,
 )
@@ -42,7 +42,7 @@ from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, sub_window
 from dovetail.sliding.merger import Merger
 from dovetail.sliding.release import Stage, taken_from
 from dovetail.sliding.stepping import SteppedCore, capacity_for, quiet
-from dovetail.sliding.topology import Job, Topology
+from dovetail.sliding.topology import SlidingJob, Topology
 
 
 class Coordinator(SteppedCore):
@@ -50,7 +50,7 @@ class Coordinator(SteppedCore):
 
     kernel = kernels.run_coordinator
 
-    def __init__(self, job: Job, links: CoordinatorLinks, plan: Plan) -> None:
+    def __init__(self, job: SlidingJob, links: CoordinatorLinks, plan: CutPlan) -> None:
         super().__init__(job, job.cores, links)
         r, s = (self._window((rows or 0) + plan.batch_rows) for rows in (job.left.rows, job.right.rows))
         self.core = CoordinatorCore(r, s, plan, self._state)
@@ -66,7 +66,7 @@ class Coordinator(SteppedCore):
 class Worker(SteppedCore):
     kernel = kernels.run_worker
 
-    def __init__(self, job: Job, number: int, links: WorkerLinks, coordinator: Coordinator) -> None:
+    def __init__(self, job: SlidingJob, number: int, links: WorkerLinks, coordinator: Coordinator) -> None:
         super().__init__(job, number, links)
         self._coordinator = coordinator
         r, s, plan, _ = coordinator.core
@@ -91,14 +91,14 @@ class CellJoin(Topology):
 
     wants_first = True
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SlidingJob) -> None:
         super().__init__(job)
         self._inlet = job.inbox()
         self._tasks = bank(job.cores, job.inbox_rows, job.encoding.layout.words + kernels.TASK_WORDS)
         self._results = bank(job.cores, job.outbox_pairs, PAIR_WORDS)
         given, done = np.zeros(job.cores, np.int64), np.zeros(job.cores * LINE, np.int64)
         links = CoordinatorLinks(self._inlet, self._tasks)
-        coordinator = Coordinator(job, links, Plan(job.batch_rows, job.basic_rows, given, done))
+        coordinator = Coordinator(job, links, CutPlan(job.batch_rows, job.basic_rows, given, done))
         workers = [
             Worker(job, n, WorkerLinks(of_bank(self._tasks, n), of_bank(self._results, n)), coordinator)
             for n in range(job.cores)

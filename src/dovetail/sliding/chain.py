@@ -16,7 +16,7 @@ from dovetail.sliding.kernels.stepping import Rules
 from dovetail.sliding.merger import Merger
 from dovetail.sliding.release import Stage, taken_from, when
 from dovetail.sliding.stepping import quiet
-from dovetail.sliding.topology import Job, Messages, Topology
+from dovetail.sliding.topology import Messages, SlidingJob, Topology
 
 SIDES = (R, S)
 
@@ -63,7 +63,7 @@ class ChainEnds:
 class Chain(Topology):
     wants_first = True
 
-    def __init__(self, job: Job, rules: Rules) -> None:
+    def __init__(self, job: SlidingJob, rules: Rules) -> None:
         super().__init__(job)
         cores, width = job.cores, rules.block_rows * rules.layout.words + 1
         room = max(1, job.inbox_rows // rules.block_rows)

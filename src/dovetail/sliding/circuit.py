@@ -15,8 +15,9 @@ from dovetail.sliding.batches import Batch, as_numbers, as_record_batch, dtypes_
 from dovetail.sliding.driver import Driver
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.expression import parsed
-from dovetail.sliding.lock_step import Chip, Emulated, emulate
-from dovetail.sliding.topology import Job, Messages
+from dovetail.sliding.lock_step import Chip, Emulated, check_whole, emulate
+from dovetail.sliding.topology import Messages, SlidingJob
+from dovetail.sliding.units import check_units
 
 
 def lock_step_join(
@@ -35,16 +36,19 @@ def lock_step_join(
     what is left of the longer stream comes last. A row comes every `cycles_between` clocks, or (0) as fast as
     the circuit takes them.
     """
+    check_whole("cycles_between", cycles_between)
     batches = {"left": _batch(left, "left"), "right": _batch(right, "right")}
     dtypes = {side: dtypes_of(batch.schema) for side, batch in batches.items()}
-    encoding = Encoding(parsed(on), dtypes["left"], dtypes["right"], "scan")
+    predicate = parsed(on)
+    check_units(predicate, {side: batch.schema for side, batch in batches.items()})
+    encoding = Encoding(predicate, dtypes["left"], dtypes["right"], "scan")
     counts = [batch.num_rows for batch in batches.values()]
     is_right = _by_turns(*counts) if rights is None else _checked(rights, *counts)
     messages = np.zeros((len(is_right), encoding.layout.words), np.int64)
     for (side, batch), which in zip(batches.items(), (~is_right, is_right), strict=True):
         messages[which] = _messages(encoding, side, batch)
     # The driver only numbers the rows: the chip's registers are the windows.
-    Driver(Job(encoding, Window(rows=1), Window(rows=1)), wants_first=False).number(
+    Driver(SlidingJob(encoding, Window(rows=1), Window(rows=1)), wants_first=False).number(
         messages, np.arange(len(is_right))
     )
     return emulate(chip, encoding, messages, cycles_between)

@@ -10,9 +10,9 @@ from dovetail.sliding.handshake import Handshake
 from dovetail.sliding.kang import Kang
 from dovetail.sliding.low_latency_handshake import LowLatencyHandshake
 from dovetail.sliding.split_join import SplitJoin
-from dovetail.sliding.topology import Job, Topology
+from dovetail.sliding.topology import SlidingJob, Topology
 
-DESIGNS: dict[Design, Callable[[Job], Topology]] = {
+DESIGNS: dict[Design, Callable[[SlidingJob], Topology]] = {
     "kang": Kang,
     "cell": CellJoin,
     "handshake": Handshake,

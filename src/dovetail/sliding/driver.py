@@ -11,7 +11,7 @@ from dovetail.model.sliding import MOST_ROWS
 from dovetail.sliding.kernels.encode import number_rows, put_first_by_rows
 from dovetail.sliding.kernels.join_core import CLOSE_BLOCK
 from dovetail.sliding.kernels.layout import COARSER, FIRST, FLAGS, KIND, ROW, SEEN
-from dovetail.sliding.topology import Job, Messages
+from dovetail.sliding.topology import Messages, SlidingJob
 
 Times = npt.NDArray[np.int64]
 LEAST_TIME = -(2**63) + MOST_ROWS
@@ -21,7 +21,7 @@ LEAST_TIME = -(2**63) + MOST_ROWS
 class Driver:
     """What has been handed over so far."""
 
-    def __init__(self, job: Job, wants_first: bool) -> None:
+    def __init__(self, job: SlidingJob, wants_first: bool) -> None:
         self._windows = (job.left, job.right)
         self._ordered = job.order != "none"
         self._wants_first = wants_first

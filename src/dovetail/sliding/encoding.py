@@ -173,7 +173,7 @@ class Encoding:
 
     def _access(self, asked: Access) -> int:
         indexable = any(one.equality or one.two_sided for one in self.dimensions)
-        if asked != "auto" and asked not in _ACCESS:
+        if asked != "auto" and asked not in tuple(_ACCESS):
             raise SettingError(
                 f"there is no access {asked!r}",
                 where="access",

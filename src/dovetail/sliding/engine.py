@@ -79,7 +79,8 @@ from dovetail.sliding.settings import (
 )
 from dovetail.sliding.split_join import SplitJoin
 from dovetail.sliding.threads import CoreThreads
-from dovetail.sliding.topology import BASIC_ROWS, BATCH_ROWS, Job, Messages, Topology
+from dovetail.sliding.topology import BASIC_ROWS, BATCH_ROWS, Messages, SlidingJob, Topology
+from dovetail.sliding.units import check_units
 
 log = logging.getLogger(__name__)
 MOST_PENDING = 50_000_000  # pairs that nobody has read
@@ -146,10 +147,11 @@ class SlidingJoin:
             left_window or window, right_window or window, time, self.schemas
         )
         self._time = time
-        predicate = parsed(on) if isinstance(on, str) else on
+        predicate = on if isinstance(on, Predicate) else parsed(on)
+        check_units(predicate, self.schemas)
         dtypes = {side: dtypes_of(schema) for side, schema in self.schemas.items()}
         self.encoding = Encoding(predicate, dtypes["left"], dtypes["right"], access)
-        self.job = Job(
+        self.job = SlidingJob(
             self.encoding, left_window, right_window, cores, order, group, timed, deal_rows, together,
             batch_rows, basic_rows,
         )  # fmt: skip

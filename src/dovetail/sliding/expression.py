@@ -53,6 +53,13 @@ _ZERO, _ONE_MORE = Constant("int", "0"), Constant("int", "1")
 
 
 def parsed(text: str) -> Predicate:
+    if not isinstance(text, str):
+        raise SettingError(
+            f"a predicate cannot be a {type(text).__name__}",
+            where=f"on={text!r}",
+            expected="a text over left.column and right.column",
+            hint='on="abs(left.x - right.a) <= 10"',
+        )
     tree = _tree(text)
     reader = _Reader(text)
     conditions = [reader.truth(part) for part in _conjuncts(tree.body)]

@@ -44,13 +44,13 @@ from dovetail.sliding.kernels.stepping import LINE, Rules
 from dovetail.sliding.kernels.subwindow import SCAN
 from dovetail.sliding.release import Stage, taken_from
 from dovetail.sliding.stepping import ChainCore, capacity_for
-from dovetail.sliding.topology import Job, Messages
+from dovetail.sliding.topology import Messages, SlidingJob
 
 
 class HandshakeCore(ChainCore):
     kernel = kernels.run
 
-    def __init__(self, job: Job, number: int, links: Links, rules: Rules, capacity: int) -> None:
+    def __init__(self, job: SlidingJob, number: int, links: Links, rules: Rules, capacity: int) -> None:
         super().__init__(job, number, links, rules)
         r, s = (
             kept(self._layout, self._key_kind, capacity, rules.access, self._layout.words + 1) for _ in SIDES
@@ -62,7 +62,7 @@ class Handshake(Chain):
     """`block_rows` above 1 (128 in the earlier version of the paper): rows travel in sorted blocks, and cores
     merge them."""
 
-    def __init__(self, job: Job, block_rows: int = 1, first_capacity: int = 0) -> None:
+    def __init__(self, job: SlidingJob, block_rows: int = 1, first_capacity: int = 0) -> None:
         rules = job.rules if block_rows == 1 else job.rules._replace(access=SCAN, block_rows=block_rows)
         super().__init__(job, rules)
         self.sizes = np.zeros(2 * job.cores * LINE, np.int64)

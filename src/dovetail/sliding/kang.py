@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from dovetail.sliding.core_part import JoinCore
 from dovetail.sliding.release import Stage, taken_from
-from dovetail.sliding.topology import Job, Topology, empty
+from dovetail.sliding.topology import SlidingJob, Topology, empty
 
 
 class Kang(Topology):
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SlidingJob) -> None:
         super().__init__(job)
         self._inlet = job.inbox()
         self.cores = [JoinCore(job, 0, self._inlet, self._outlet, self._outlet)]

@@ -27,7 +27,7 @@ Cost
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from dovetail.errors import SettingError
 from dovetail.sliding.encoding import Encoding
 from dovetail.sliding.kernels import lock_step as kernels
 from dovetail.sliding.kernels.layout import KIND, R, S
-from dovetail.sliding.kernels.lock_step import Circuit, Clocking, Rows
+from dovetail.sliding.kernels.lock_step import Circuit, CircuitRows, Clocking
 from dovetail.sliding.kernels.subwindow import SCAN, SubWindow, insert, probe_room, sub_window
 from dovetail.sliding.topology import Messages
 
@@ -47,6 +47,7 @@ full FIFOs are dropped."""
 _OVERLOAD = {"wait": kernels.WAIT, "discard": kernels.DISCARD, "drop": kernels.DROP}
 _FAN_IN = range(2, 9)
 _OUT_PAIRS = 65536
+MOST_COUNT = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,15 @@ class Chip:
     overload: Overload = "wait"
 
     def __post_init__(self) -> None:
+        for name in ("cores", "rows_r", "rows_s", "fan_in", "fifo_depth", "merges_a_cycle"):
+            check_whole(name, getattr(self, name))
+        if self.overload not in tuple(_OVERLOAD):
+            raise SettingError(
+                f"there is no overload {self.overload!r}",
+                where="overload",
+                expected=", ".join(_OVERLOAD),
+                hint="leave it out to have rows wait",
+            )
         if not 1 <= self.cores <= min(self.rows_r, self.rows_s):
             raise SettingError(
                 "a core has at least one register for each stream",
@@ -89,6 +99,17 @@ class Chip:
     def cycles_a_row(self) -> int:
         """Formula A.5 below the line: the longest segment, compared one register a clock."""
         return max(-(-self.rows_r // self.cores), -(-self.rows_s // self.cores))
+
+
+def check_whole(name: str, value: Any) -> None:
+    """The circuit counts clocks and registers."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_COUNT:
+        raise SettingError(
+            f"{name} cannot be {value!r}",
+            where=name,
+            expected=f"a whole number up to {MOST_COUNT:,}",
+            hint="leave it out, or take a smaller one",
+        )
 
 
 @dataclass(frozen=True)
@@ -154,11 +175,11 @@ def _circuit(chip: Chip) -> Circuit:
     )
 
 
-def _rows(encoding: Encoding, messages: Messages) -> Rows:
+def _rows(encoding: Encoding, messages: Messages) -> CircuitRows:
     r, s = (np.flatnonzero(messages[:, KIND] == side) for side in (R, S))
     blank = kernels.blank_rows(messages)
     windows = _stored(encoding, messages[r]), _stored(encoding, messages[s])
-    return Rows(messages, windows, (blank[r], blank[s]), (r, s), encoding.layout, encoding.residual)
+    return CircuitRows(messages, windows, (blank[r], blank[s]), (r, s), encoding.layout, encoding.residual)
 
 
 def _stored(encoding: Encoding, messages: Messages) -> SubWindow:

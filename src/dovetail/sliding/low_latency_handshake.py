@@ -32,7 +32,7 @@ from dovetail.sliding.kernels.layout import BODY
 from dovetail.sliding.kernels.meeting import Kept, kept
 from dovetail.sliding.kernels.subwindow import SCAN
 from dovetail.sliding.stepping import ChainCore, capacity_for
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 
 _FIRST_IN_FLIGHT = 64
 
@@ -40,7 +40,7 @@ _FIRST_IN_FLIGHT = 64
 class RelayCore(ChainCore):
     kernel = kernels.run
 
-    def __init__(self, job: Job, number: int, links: Links) -> None:
+    def __init__(self, job: SlidingJob, number: int, links: Links) -> None:
         super().__init__(job, number, links)
         self.core = Core(
             r=self._kept(job.left.rows, job.cores),
@@ -57,7 +57,7 @@ class RelayCore(ChainCore):
 
 
 class LowLatencyHandshake(Chain):
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SlidingJob) -> None:
         super().__init__(job, job.rules)
         self.cores: list[RelayCore] = [
             RelayCore(job, number, Links(*self.links_of(number))) for number in range(job.cores)

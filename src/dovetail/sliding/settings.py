@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from dovetail.model.sliding import MOST_ROWS, Window
 from dovetail.sliding.designs import DESIGNS
 from dovetail.sliding.kernels.join_core import MOST_CORES
 from dovetail.sliding.topology import BASIC_ROWS, BATCH_ROWS
+from dovetail.sliding.units import check_alike, counted
 
 _ORDERED = ("kang", "split")
 
@@ -21,7 +21,7 @@ MOST_BLOCK_ROWS = 4096
 
 
 def check_design(design: str, cores: int, order: str) -> None:
-    if design not in DESIGNS:
+    if design not in tuple(DESIGNS):  # what is not even a name is none of them
         raise SettingError(
             f"there is no design {design!r}",
             where="design",
@@ -82,11 +82,11 @@ def check_punctuation(order: str, every: int, group: int, hold_rows_per_s: float
     if hold_rows_per_s is None:
         return
     number = isinstance(hold_rows_per_s, int | float) and not isinstance(hold_rows_per_s, bool)
-    if not number or not math.isfinite(hold_rows_per_s) or hold_rows_per_s <= 0:
+    if not number or not 0 < hold_rows_per_s <= MOST_ROWS:  # NaN is neither
         raise SettingError(
             f"{hold_rows_per_s!r} rows per second cannot be held",
             where="hold_rows_per_s",
-            expected="a number above 0",
+            expected=f"a number above 0, up to {MOST_ROWS}",
             hint="hold_rows_per_s=50_000",
         )
     if order == "none":
@@ -109,9 +109,9 @@ def check_most_pending(most_pending: int) -> None:
 
 
 def check_windows(
-    left: Window | None, right: Window | None, time: str | None, schemas: dict[str, pa.Schema]
+    left: Any, right: Any, time: str | None, schemas: dict[str, pa.Schema]
 ) -> tuple[Window, Window]:
-    if left is None or right is None:
+    if not (isinstance(left, Window) and isinstance(right, Window)):
         raise SettingError(
             "a sliding-window join needs a window",
             where="window",
@@ -128,7 +128,7 @@ def check_windows(
     if time is not None:
         for side, schema in schemas.items():
             kind = schema.field(time).type if time in schema.names else None
-            if kind is None or not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)):
+            if kind is None or not (pa.types.is_integer(kind) or counted(kind)):
                 raise SettingError(
                     f"the {side} stream has no time column {time}"
                     if kind is None
@@ -137,6 +137,7 @@ def check_windows(
                     expected="a column of integers, dates or timestamps that both streams have",
                     hint=f"the {side} stream has {', '.join(schema.names)}",
                 )
+        check_alike({f"{side}.{time}": schema.field(time).type for side, schema in schemas.items()}, "time")
     return left, right
 
 

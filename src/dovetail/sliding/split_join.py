@@ -39,7 +39,7 @@ from dovetail.sliding.kernels.join_core import ALIVE, MEMBERS, MOST_CORES, PHASE
 from dovetail.sliding.kernels.layout import BLANK, FLAGS, KIND, PAIR_WORDS, ROW, R, S
 from dovetail.sliding.merger import Merger
 from dovetail.sliding.release import Stage, taken_from
-from dovetail.sliding.topology import Job, Messages, Topology, empty
+from dovetail.sliding.topology import Messages, SlidingJob, Topology, empty
 
 _ORDERS = {"none": kernels.NONE, "outer": kernels.OUTER, "inner": kernels.INNER}
 FAN_OUT = 8  # of a distributor, and inputs of a merger; wider before deeper, as 4.3 has it
@@ -54,7 +54,7 @@ class _Distributor:
 
 
 class SplitJoin(Topology):
-    def __init__(self, job: Job, fan_out: int = FAN_OUT) -> None:
+    def __init__(self, job: SlidingJob, fan_out: int = FAN_OUT) -> None:
         super().__init__(job)
         self._job, self._inlet = job, job.inbox()
         self._words = job.encoding.layout.words

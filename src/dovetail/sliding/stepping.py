@@ -29,7 +29,7 @@ from dovetail.sliding.kernels.stepping import (
     Rules,
 )
 from dovetail.sliding.kernels.subwindow import RUN_ROWS, Probe, Words, larger, probe_room
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 
 FIRST_FOUND = 4096
 _AT_ONCE = np.ones(1, np.int64)
@@ -47,7 +47,7 @@ class SteppedCore:
     kernel: ClassVar[Callable[..., int]]
     core: Any
 
-    def __init__(self, job: Job, number: int, links: Any, rules: Rules | None = None) -> None:
+    def __init__(self, job: SlidingJob, number: int, links: Any, rules: Rules | None = None) -> None:
         self.number, self.links = number, links
         self._rules = job.rules if rules is None else rules
         self._layout, self._key_kind = job.encoding.layout, job.encoding.key_kind

@@ -31,7 +31,7 @@ OUTBOX_PAIRS = 4096
 
 
 @dataclass(frozen=True)
-class Job:
+class SlidingJob:
     """What is joined, and with what means."""
 
     encoding: Encoding
@@ -75,7 +75,7 @@ class Job:
         return channels.channel(self.outbox_pairs, PAIR_WORDS)
 
 
-class Part(Protocol):
+class SteppedPart(Protocol):
     """Something that can be stepped."""
 
     def step(self, budget: int) -> int:
@@ -88,10 +88,10 @@ class Topology(ABC):
 
     wants_first = False  # whether messages must say what the oldest row is that they may meet
     cores: list[Any]  # each has a thread of its own
-    network: list[Part]  # upstream first; pushes and reads step them
+    network: list[SteppedPart]  # upstream first; pushes and reads step them
     _inlet: Channel
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SlidingJob) -> None:
         self._outlet = job.outbox()
         self.network = []
 

@@ -7,11 +7,11 @@ import functools
 
 from dovetail.errors import SettingError
 from dovetail.model.theta import Expression
-from dovetail.predicates.source import Operands, Unsupported, Value, Writer
+from dovetail.predicates.source import Operands, SourceWriter, Unsupported, Value
 from dovetail.sliding.kernels import residual
 
 
-class PythonWriter(Writer):
+class PythonWriter(SourceWriter):
     """Comparisons with NaN are false, `//` and `%` round down, and `min` and `max` need all their values."""
 
     def real_compared(self, name: str, first: str, second: str) -> str:
@@ -58,7 +58,7 @@ class PythonWriter(Writer):
 
 
 PythonWriter.functions = {
-    **Writer.functions,
+    **SourceWriter.functions,
     "//": functools.partial(PythonWriter.floored, sign="//"),
     "mod": functools.partial(PythonWriter.floored, sign="%"),
     "**": PythonWriter.raised,

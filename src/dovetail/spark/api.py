@@ -26,7 +26,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Thread
-from typing import Literal, Unpack
+from typing import Unpack
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +41,7 @@ from dovetail.errors import PlanError
 from dovetail.log.homes.filesystem import absolute_home
 from dovetail.model.interval import JoinType
 from dovetail.model.share import Side
+from dovetail.plan.dataframes.arguments import JoinMode, check_words, key_pairs
 from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.dataframes.duration import Duration
 from dovetail.plan.dataframes.options import Options
@@ -82,7 +83,7 @@ def join(
     name: str,
     home: str = ".dovetail",
     suffix: str = "_right",
-    mode: Literal["stream", "available-now", "drain"] = "stream",
+    mode: JoinMode = "stream",
     **options: Unpack[Options],
 ) -> DataFrame:
     """Join two streaming DataFrames on equal keys, and event times within bounds or within windows.
@@ -105,18 +106,18 @@ def join(
     `emit="lazy"` and `max_session="2 hours"`, and so on. A pick by value is a text in which the DataFrames
     are called `left` and `right`: `match="one", pick="min(abs(right.price - left.limit))"`.
     """
+    keys = key_pairs(on)
+    check_words(name, mode, suffix)
     for side, rows in (("left", left), ("right", right)):
-        if not rows.isStreaming:
+        if not isinstance(rows, DataFrame) or not rows.isStreaming:
+            what = "not a stream" if isinstance(rows, DataFrame) else f"a {type(rows).__name__}"
             raise PlanError(
-                f"the {side} DataFrame is not a stream",
+                f"the {side} DataFrame is {what}",
                 expected="a DataFrame from spark.readStream",
                 hint="two batch DataFrames are joined by DataFrame.join",
             )
     picked = picked_by(pick_in(options.get("pick")), left.columns, right.columns)
     wanted = asked(before, after, within, how, options, picked)
-    keys = [(key, key) if isinstance(key, str) else key for key in ([on] if isinstance(on, str) else on)]
-    if not keys:
-        raise PlanError("a join needs at least one key column", expected='on="key" or on=["a", "b"]')
     plan, upstream = _with_inherited_times(
         join_plan(name, left.columns, right.columns, keys, wanted, suffix),
         (left, left_time),

@@ -64,10 +64,10 @@ def appender(
     )
 
     def append(rows: DataFrame, batch: int) -> None:
-        from dovetail.slicing.sides import append_written, is_appended
+        from dovetail.slicing.sides import append_written
         from dovetail.slicing.vanished_files import record_vanished, vanished
 
-        if batch <= planned_before and is_appended(category, producer, batch):
+        if batch <= planned_before and category.last_batch(producer) >= batch:
             return  # its files were read: removing them now removes no row
         by_table = files_by_table(tables, files_of_batch(checkpoint, batch))
         written = write(rows, batch, [file for files in by_table.values() for file in files])

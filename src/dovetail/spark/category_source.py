@@ -38,7 +38,7 @@ class CategorySource(DataSource):
 
 
 @dataclass
-class CommitRange(InputPartition):
+class CommitPartition(InputPartition):
     segments: tuple[tuple[int, int], ...]  # commit, segment within it
 
 
@@ -113,7 +113,7 @@ class CommitsReader(DataSourceReader):
 
     @packs_errors
     def partitions(self) -> Sequence[InputPartition]:
-        return _dealt(self._category(), self.first, self.stop, self.tasks) or [CommitRange(())]
+        return _dealt(self._category(), self.first, self.stop, self.tasks) or [CommitPartition(())]
 
     @packs_errors
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -136,7 +136,7 @@ def _dealt(category: Category, first: int, stop: int, tasks: int) -> list[InputP
             filled = 0
         groups[-1].append(segment)
         filled += rows
-    return [CommitRange(tuple(group)) for group in groups]
+    return [CommitPartition(tuple(group)) for group in groups]
 
 
 def _rows_of(category: Category, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -144,7 +144,7 @@ def _rows_of(category: Category, schema: StructType, partition: InputPartition) 
 
     from dovetail.spark.arrow_types import arrow_schema
 
-    assert isinstance(partition, CommitRange)
+    assert isinstance(partition, CommitPartition)
     wanted = category.reading(arrow_schema(schema))
     for commit, number in partition.segments:
         segment = wanted.open_segment(wanted.commit(commit).segments[number])

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, StructType
 from dovetail.connectors.lake import ON_CHANGE, START
 from dovetail.connectors.lake_kinds import open_lake
 from dovetail.connectors.lookup_table import missing
-from dovetail.lakes.lake_intake import LakeIntake, Reading
+from dovetail.lakes.lake_intake import LakeIntake, LakeReading
 from dovetail.log.category import Category
 from dovetail.plan.physical import CategoryOutput, InputTable, LakeSource, SlicerStage
 from dovetail.slicing.covered_files import Slicer
@@ -45,7 +45,9 @@ class LakeResidence:
         category = Category.open(home, self.category)
         application = self.category.removesuffix(f".{self.stage.name}")
         slicer = Slicer(application, self.stage.name, self.source.place)
-        reading = Reading(str(self.source.get(START.name)), self.source.get(ON_CHANGE.name) == "skip", finite)
+        reading = LakeReading(
+            str(self.source.get(START.name)), self.source.get(ON_CHANGE.name) == "skip", finite
+        )
         lake = open_lake(self.source.lake, self.source.options)
         return ResidentSlicer(
             category, slicer, lambda: LakeIntake(category, slicer, lake, reading), finite=finite, **how

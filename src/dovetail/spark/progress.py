@@ -128,8 +128,7 @@ def _take_up_rejects(
     if isinstance(kept, FilesDone):
         kept = FilesDone(kept.files - owed_rejects(rejects.home, rejects.application, table))
     if kept is not None:
-        stop = category.next_commit() if category is not None else 0
-        last = category.commit(stop - 1).producers.get(rejects.query, -1) if category and stop else -1
+        last = -1 if category is None else category.last_batch(rejects.query)
         seed(rejects, max(0, last), kept)
 
 

@@ -26,7 +26,7 @@ from dovetail.errors import PlanError
 from dovetail.model.time_codes import NO_TIME, NULL_KEY
 from dovetail.plan.dialect import quoted
 from dovetail.slicing.direct import DirectSlice
-from dovetail.slicing.file_form import Piece, dealt
+from dovetail.slicing.file_form import FilePiece, dealt
 from dovetail.slicing.parquet_files import row_groups
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.arrow_types import arrow_schema
@@ -120,7 +120,7 @@ class WriteFiles:
     short: DirectSlice
 
     @packs_errors
-    def __call__(self, parts: Iterable[list[Piece]]) -> Iterator[str]:
+    def __call__(self, parts: Iterable[list[FilePiece]]) -> Iterator[str]:
         yield self.short.write(group for part in parts for group in part).to_json()
 
 

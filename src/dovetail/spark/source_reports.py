@@ -21,7 +21,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ from dovetail.engine.idle import SourceWatch
 from dovetail.errors import CategoryNotFound
 from dovetail.log.category import Category
 from dovetail.log.report_times import ReportTimes, steady_us
-from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
+from dovetail.log.source_progress import SourceReport, Waiting, WriterState, drop_report, write_report
 from dovetail.model.join_config import JoinConfig
 from dovetail.plan.physical import CategoryOutput, ScribeSink, SlicerStage
 from dovetail.spark import category_source, join_source
@@ -103,14 +102,11 @@ def commits_taken(offsets: Sequence[Any]) -> list[tuple[int, ...]]:
     return taken
 
 
-class Looked(NamedTuple):
+class SourceLook(NamedTuple):
     """`looked_us`: when the look began that found nothing, and nothing on its way."""
 
     state: WriterState
-    files: int | None = None
-    bytes: int | None = None
-    rows: int | None = None
-    newest_us: int | None = None
+    waiting: Waiting = Waiting()
     looked_us: int | None = None
 
 
@@ -127,7 +123,9 @@ class LogInputs:
         self._known = [0] * len(self._categories)
         self._still_us: int | None = None
 
-    def look(self, offsets: Callable[[], Sequence[Any]], empty: Callable[[], bool | None]) -> Looked | None:
+    def look(
+        self, offsets: Callable[[], Sequence[Any]], empty: Callable[[], bool | None]
+    ) -> SourceLook | None:
         """`offsets`: where the query's sources stand. `empty`: what its own last look found. Both are asked
         after the writers."""
         quiet_us = [watch.quiet_us() for watch in self._watches]
@@ -149,17 +147,18 @@ class LogInputs:
         newest_us = self._newest_us()
         if not nothing or waiting:
             self._still_us = None
-            return Looked("behind", rows=self._rows(taken), newest_us=newest_us)
+            return SourceLook("behind", Waiting(rows=self._rows(taken), newest_us=newest_us))
+        none = Waiting(rows=0, newest_us=newest_us)
         known_us = [us for us in quiet_us if us is not None]
         if len(known_us) < len(quiet_us):
             self._still_us = None
-            return Looked("waiting", rows=0, newest_us=newest_us)
+            return SourceLook("waiting", none)
         if self._still_us is None:
             self._still_us = now_us
         rests = now_us - self._still_us < max(source.rest_us for source in self.sources)
         if rests:
-            return Looked("waiting", rows=0, newest_us=newest_us)
-        return Looked("empty", rows=0, newest_us=newest_us, looked_us=min(known_us))
+            return SourceLook("waiting", none)
+        return SourceLook("empty", none, min(known_us))
 
     def _fits(self, taken: Sequence[tuple[int, ...]]) -> bool:
         """Before its first batch a query has taken nothing of anything. Where Spark counts other sources than
@@ -204,30 +203,24 @@ class StageReporter:
 
     def look_and_tell(self, query: StreamingQuery | None) -> None:
         if query is None or not query.isActive:
-            looked: Looked | None = Looked("starting" if query is None else "stopped")
+            looked: SourceLook | None = SourceLook("starting" if query is None else "stopped")
         else:
             looked = self._look(query)
         if looked is not None:
             self._sure_us = steady_us()
         elif steady_us() - self._sure_us > UNSURE_US:
-            looked = Looked("behind", *self._waiting())
+            looked = SourceLook("behind", self._files.now())
         if looked is not None:
             self.tell(looked)
 
-    def tell(self, looked: Looked) -> None:
-        now_us, last = _now_us(), self._last
+    def tell(self, looked: SourceLook) -> None:
         if self._category is None:
             try:
                 self._category = Category.open(self._home, self._name)
             except CategoryNotFound:
                 return  # its query makes it
-        since_us = last.since_us if looked.state == last.state else now_us
-        said = looked._asdict()
-        looked_us = said.pop("looked_us")
-        after = last.looked_after if looked_us is None else self._times.before(looked_us)
-        self._last = replace(
-            last, looks=last.looks + 1, looked_at_us=now_us, since_us=since_us, looked_after=after, **said
-        )
+        looked_after = None if looked.looked_us is None else self._times.before(looked.looked_us)
+        self._last = self._last.then(looked.state, _now_us(), looked.waiting, looked_after)
         write_report(self._category, self._last)
         self._times.written(self._last.looks, steady_us())
 
@@ -238,7 +231,7 @@ class StageReporter:
         except CategoryNotFound:
             return
 
-    def _look(self, query: StreamingQuery) -> Looked | None:
+    def _look(self, query: StreamingQuery) -> SourceLook | None:
         if self._inputs is None:
             self._inputs = LogInputs(upstreams(self.stage.rows), steady_us)
         if self._inputs.sources:
@@ -247,21 +240,15 @@ class StageReporter:
         empty = _asked(query)
         if empty is None:
             return None
-        return Looked("empty", *self._none(), looked_us) if empty else Looked("behind", *self._waiting())
+        if not empty:
+            return SourceLook("behind", self._files.now())
+        return SourceLook("empty", self._files.none()._replace(rows=0), looked_us)
 
     def _offsets(self, query: StreamingQuery) -> list[Any]:
         progress = query.lastProgress
         if progress is None:
             return offsets_done(self._checkpoint)
         return [_parsed(source.endOffset) for source in progress.sources if source.endOffset]
-
-    def _waiting(self) -> tuple[int | None, int | None, None, int | None]:
-        found = self._files.now()
-        return found.files, found.bytes, None, found.newest_us
-
-    def _none(self) -> tuple[int | None, int | None, int, int | None]:
-        found = self._files.none()
-        return found.files, found.bytes, 0, found.newest_us
 
 
 class SourceReports:
@@ -282,7 +269,7 @@ class SourceReports:
     def __enter__(self) -> SourceReports:
         """Before a query starts: a join would take a slicer without a report for one that never reports."""
         for reporter in self._reporters:
-            self._try(partial(reporter.tell, Looked("starting")))
+            self._try(partial(reporter.tell, SourceLook("starting")))
         self._thread.start()
         return self
 
@@ -297,7 +284,7 @@ class SourceReports:
         self._over.set()
         self._thread.join(JOIN_S)
         for reporter in self._reporters:
-            self._try(partial(reporter.tell, Looked("stopped")))
+            self._try(partial(reporter.tell, SourceLook("stopped")))
 
     def forget(self) -> None:
         """In place of reporting, where a run ends by itself: there no stream waits for another."""

@@ -36,9 +36,7 @@ def read_by_query(checkpoint: Checkpoint, category: Category) -> set[str]:
     """The files that a query of Spark has put into a category under its own name."""
     if last_planned(checkpoint) < 0:
         return set()
-    stop = category.next_commit()
-    in_log = category.commit(stop - 1).producers.get(checkpoint.query, -1) if stop else -1
-    known = _by_spark(checkpoint, in_log, "")
+    known = _by_spark(checkpoint, category.last_batch(checkpoint.query), "")
     return set(known.files) if isinstance(known, FilesDone) else set()
 
 
@@ -58,8 +56,7 @@ def said_at_first(home: str, slicer: Slicer) -> Standing | None:
 
 def appended(category: Category | None, slicer: Slicer) -> int:
     """The last batch of a stage that is in the log; -1: none."""
-    stop = category.next_commit() if category is not None else 0
-    return category.commit(stop - 1).producers.get(slicer.producer, -1) if category and stop else -1
+    return -1 if category is None else category.last_batch(slicer.producer)
 
 
 def _before(checkpoint: Checkpoint, category: Category | None, slicer: Slicer) -> Standing | None:

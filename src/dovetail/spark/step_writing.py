@@ -20,7 +20,7 @@ from dovetail.log.category import Category
 from dovetail.plan.evaluate import evaluation_of, with_column
 from dovetail.plan.physical import CategoryOutput, JoinStage, ScribeSink
 from dovetail.plan.projection import plain_projection
-from dovetail.slicing.evaluation import Column, Evaluation
+from dovetail.slicing.evaluation import Evaluation, TypedColumn
 from dovetail.slicing.input_files import is_local
 from dovetail.slicing.parquet_output import WrittenFile, parquet_rows
 from dovetail.slicing.placement import HASH, Placement
@@ -149,7 +149,7 @@ def _sharded(joined: Joined, shard: str, *, ansi: bool) -> Joined | None:
     """With the value to be hashed in front."""
     from dovetail.joins.rows.key_hash import hashable
 
-    columns = tuple((field.name, Column(field.name, field.type)) for field in joined.source)
+    columns = tuple((field.name, TypedColumn(field.name, field.type)) for field in joined.source)
     wider = with_column(shard, HASH, joined.computed or Evaluation(columns), ansi=ansi)
     if wider is None or not hashable(wider.schema.field(HASH).type):
         return None

@@ -55,12 +55,12 @@ class TextReading:
     def form(
         self, slice_: DirectSlice, slicer: Slicer, covered: CoveredFiles, checkpoint: Checkpoint
     ) -> TextForm:
-        reader = Reader(self, tuple(slice_.read_columns))
+        reader = TextReader(self, tuple(slice_.read_columns))
         aside = self._aside(reader, slicer, covered, checkpoint)
         return TextForm(slice_, self.place, self.format, reader, aside)
 
     def _aside(
-        self, reader: Reader, slicer: Slicer, covered: CoveredFiles, checkpoint: Checkpoint
+        self, reader: TextReader, slicer: Slicer, covered: CoveredFiles, checkpoint: Checkpoint
     ) -> Aside | None:
         """Slicer and rejects are two queries of Spark, and one may have been ahead when it was stopped."""
         if self.rejects is None or self.table is None:
@@ -79,7 +79,7 @@ class TextReading:
 
 
 @dataclass(frozen=True)
-class Reader:
+class TextReader:
     """See `text_form.SparkReader`."""
 
     reading: TextReading

@@ -19,7 +19,7 @@ from dovetail.kafka.decoding import Decoder
 from dovetail.kafka.formats import format_of
 from dovetail.kafka.rejects import Rejects
 from dovetail.kafka.topic import Topic
-from dovetail.kafka.topic_intake import Reading, TopicIntake
+from dovetail.kafka.topic_intake import TopicIntake, TopicReading
 from dovetail.log.category import Category
 from dovetail.plan.kafka_options import FIELDS, is_offsets, offsets_of
 from dovetail.plan.physical import CategoryOutput, InputTable, KafkaSource, SlicerStage, rejects_category
@@ -58,7 +58,7 @@ class TopicResidence:
     def _open(self, category: Category, slicer: Slicer, finite: bool) -> TopicIntake:
         given = self._given()
         limit = given.get("max_records_per_second")
-        reading = Reading(
+        reading = TopicReading(
             _start(given.get("start", "earliest")),
             int(limit) if limit else None,
             given.get("on_data_loss") == "continue",

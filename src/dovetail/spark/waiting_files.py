@@ -11,8 +11,8 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from dovetail.log.source_progress import Waiting
 from dovetail.plan.physical import FilesSource, InputTable
 from dovetail.slicing.input_files import is_hidden, is_local, local_path
 from dovetail.spark.batch_files import files_done
@@ -20,14 +20,6 @@ from dovetail.spark.checkpoints import Checkpoint
 
 SHARE = 0.05
 """Share of the time, to be spent on counting."""
-
-
-class Waiting(NamedTuple):
-    """None: not known."""
-
-    files: int | None = None
-    bytes: int | None = None
-    newest_us: int | None = None
 
 
 class WaitingFiles:
@@ -56,7 +48,7 @@ class WaitingFiles:
 
     def none(self) -> Waiting:
         """The source has been found empty."""
-        self._last = Waiting(0, 0, self._last.newest_us) if self._known else Waiting()
+        self._last = Waiting(0, 0, newest_us=self._last.newest_us) if self._known else Waiting()
         self._again_s = 0.0
         return self._last
 
@@ -66,7 +58,7 @@ class WaitingFiles:
         self._reached |= reached
         found = [stat for place in self._places for path, stat in _files(place) if path not in self._done]
         newest_us = max((stat.st_mtime_ns // 1000 for stat in found), default=self._last.newest_us)
-        return Waiting(len(found), sum(stat.st_size for stat in found), newest_us)
+        return Waiting(len(found), sum(stat.st_size for stat in found), newest_us=newest_us)
 
 
 def _files(place: Path) -> Iterator[tuple[str, os.stat_result]]:

@@ -18,7 +18,7 @@ from dovetail.model.frequent_key import FrequentKey
 from dovetail.model.offset import ENDED, NEVER
 from dovetail.model.sketch import EventTimeSketch, merge_sketches
 from dovetail.time.estimate import Estimate, observe
-from dovetail.time.front import Front, Seen, is_front
+from dovetail.time.front import Front, SeenCommit, is_front
 
 _Kept = TypeVar("_Kept", Estimate, Front)
 
@@ -114,13 +114,13 @@ def advanced(time_us: int, front_us: int, max_delay_us: int) -> int:
     return max(time_us, front_us - max_delay_us, NEVER + 1)
 
 
-def _seen(commit: CommitSummary) -> Seen:
+def _seen(commit: CommitSummary) -> SeenCommit:
     """Without sketches, all rows of a commit count as being as new as its newest."""
     sketches = commit.sketches
     if not sketches and commit.newest_us is not None and commit.rows:
         newest_us = commit.newest_us
         sketches = (EventTimeSketch(commit.rows, 0, newest_us, newest_us, (0,), (commit.rows,)),)
-    return Seen(sketches, commit.written_at_us or None)
+    return SeenCommit(sketches, commit.written_at_us or None)
 
 
 def saved_estimate(saved: Mapping[str, Any] | None) -> Estimate | None:

@@ -59,7 +59,7 @@ class Generation(NamedTuple):
 EMPTY = Generation()
 
 
-class Seen(NamedTuple):
+class SeenCommit(NamedTuple):
     """A commit as the front sees it. `written_us` None: its clock is not known."""
 
     sketches: Sequence[EventTimeSketch]
@@ -79,7 +79,7 @@ class Front:
     def recent_rows(self) -> int:
         return self.filling.rows + self.before.rows
 
-    def after(self, seen: Seen, confirmed_by: int, max_delay_us: int) -> Front:
+    def after(self, seen: SeenCommit, confirmed_by: int, max_delay_us: int) -> Front:
         """The front after a commit."""
         timed = [sketch for sketch in seen.sketches if sketch.count]
         if not timed:

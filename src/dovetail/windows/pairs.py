@@ -30,21 +30,21 @@ from dovetail.model.time_window import TimeWindow
 Int64s = NDArray[np.int64]
 
 
-class Pairs(NamedTuple):
+class RowWindows(NamedTuple):
     """Rows, by their position among those given, each with a window. A row may be there several times."""
 
     row: Int64s
     start: Int64s
     end: Int64s
 
-    def where(self, chosen: NDArray[np.bool_]) -> Pairs:
-        return Pairs(*(column[chosen] for column in self))
+    def where(self, chosen: NDArray[np.bool_]) -> RowWindows:
+        return RowWindows(*(column[chosen] for column in self))
 
 
-NONE = Pairs(*(np.empty(0, np.int64) for _ in range(3)))
+NONE = RowWindows(*(np.empty(0, np.int64) for _ in range(3)))
 
 
-def every_pair(window: TimeWindow, times: Int64s) -> Pairs:
+def every_pair(window: TimeWindow, times: Int64s) -> RowWindows:
     """All fixed windows of each row. Rows without a usable time are in none."""
     rows = np.flatnonzero(times >= FIRST_TIME)
     # The window of a time close to the smallest number would begin below it.
@@ -52,29 +52,29 @@ def every_pair(window: TimeWindow, times: Int64s) -> Pairs:
     last = when - np.mod(when - window.start_us, window.every_us)
     steps = window.every_us * np.arange(window.windows_per_row, dtype=np.int64)
     starts = (last[:, np.newaxis] - steps).ravel()
-    pairs = Pairs(np.repeat(rows, len(steps)), starts, starts + window.length_us)
+    pairs = RowWindows(np.repeat(rows, len(steps)), starts, starts + window.length_us)
     # Where the slide does not divide the length, the first of the windows may end before the row.
     return pairs.where(pairs.end > np.repeat(when, len(steps)))
 
 
-def closed(window: TimeWindow, times: Int64s, before: Int64s, after_us: int, upto_us: int) -> Pairs:
+def closed(window: TimeWindow, times: Int64s, before: Int64s, after_us: int, upto_us: int) -> RowWindows:
     """What comes out of a step over which stream time goes from `after_us` to `upto_us`. `before`: for each
     row, stream time before its commit."""
     pairs = every_pair(window, times)
     return pairs.where((pairs.end > after_us) & (pairs.end <= upto_us) & (pairs.end > before[pairs.row]))
 
 
-def late(window: TimeWindow, times: Int64s, before: Int64s) -> Pairs:
+def late(window: TimeWindow, times: Int64s, before: Int64s) -> RowWindows:
     """Rows with the windows that had closed when they came. A session's row has the one it would have
     begun."""
     if window.is_session:
         rows = np.flatnonzero((times < before) & (times >= FIRST_TIME))
-        return Pairs(rows, times[rows], times[rows] + window.length_us)
+        return RowWindows(rows, times[rows], times[rows] + window.length_us)
     pairs = every_pair(window, times)
     return pairs.where(pairs.end <= before[pairs.row])
 
 
-def sessions(gap_us: int, keys: Int64s, times: Int64s, before: Int64s) -> Pairs:
+def sessions(gap_us: int, keys: Int64s, times: Int64s, before: Int64s) -> RowWindows:
     """The rows that were on time, each with its session. `keys`: a number for each row, equal where the keys
     are."""
     rows = np.flatnonzero((times >= FIRST_TIME) & (times >= before))
@@ -87,12 +87,12 @@ def sessions(gap_us: int, keys: Int64s, times: Int64s, before: Int64s) -> Pairs:
     first = np.flatnonzero(begins)
     number = np.cumsum(begins) - 1
     last = np.append(first[1:], len(rows)) - 1
-    return Pairs(rows, time[first][number], time[last][number] + gap_us)
+    return RowWindows(rows, time[first][number], time[last][number] + gap_us)
 
 
 def closed_sessions(
     gap_us: int, keys: Int64s, times: Int64s, before: Int64s, after_us: int, upto_us: int
-) -> Pairs:
+) -> RowWindows:
     """What comes out of a step, of all rows that may be in a session that was open before it."""
     pairs = sessions(gap_us, keys, times, before)
     return pairs.where((pairs.end > after_us) & (pairs.end <= upto_us))

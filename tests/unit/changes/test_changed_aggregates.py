@@ -10,7 +10,7 @@ import pyarrow as pa
 from differential.local_duckdb import aggregated
 from dovetail.changes.takeover import Takeover, consider, take_over
 from dovetail.engine.copying import settle
-from dovetail.local.graph import Graph, Journal
+from dovetail.local.graph import Graph, StageJournal
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.physical import Plan
@@ -36,7 +36,7 @@ def considered(home: str, text: str) -> Takeover:
 def changed(home: str, text: str) -> tuple[str, list[tuple[int, int]]]:
     """What the rule says; and the sums by their window, after a change in the middle of the second one. Each
     minute has a row, with k = 1 and cost = 10."""
-    journals = dict[str, Journal]()
+    journals = dict[str, StageJournal]()
 
     def feed(minutes: range) -> None:
         category = Category.create(home, "a", SCHEMA, buckets=1)

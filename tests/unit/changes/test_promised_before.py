@@ -12,7 +12,7 @@ from dovetail.changes.takeover import carried
 from dovetail.changes.verdict import Change
 from dovetail.engine.copying import settle
 from dovetail.engine.measure import measure
-from dovetail.local.graph import Graph, Journal
+from dovetail.local.graph import Graph, StageJournal
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.plan.application_file import application_path, encode
@@ -102,7 +102,7 @@ def write(home: str, name: str, *rows: tuple[int, int]) -> None:
 
 def test_rows_below_a_promise_are_counted_where_they_are_late(tmp_path: Path) -> None:
     """The change lets out a pair with a right row of minute 5, when the reader's time is at minute 27."""
-    home, journals = str(tmp_path), dict[str, Journal]()
+    home, journals = str(tmp_path), dict[str, StageJournal]()
 
     def run(plan: Plan) -> Graph:
         graph = Graph(plan, home, home, journals=journals)

@@ -17,7 +17,7 @@ from dovetail.changes.takeover import carried, take_over
 from dovetail.changes.timeline import timeline
 from dovetail.engine.copying import settle
 from dovetail.engine.planner import HostClock
-from dovetail.local.graph import Graph, Journal
+from dovetail.local.graph import Graph, StageJournal
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.model.interval import IntervalSpec
@@ -82,7 +82,7 @@ def specs(before: int, how: str, after: int) -> dict[str, Spec]:
 
 def test_both_joins_of_a_chain_change(tmp_path: Path) -> None:
     """First the upper one, then the lower one, then both; each step by step as the oracle."""
-    home, journals, rng = str(tmp_path), dict[str, Journal](), random.Random(8)
+    home, journals, rng = str(tmp_path), dict[str, StageJournal](), random.Random(8)
     first = specs(*VERSIONS[0])
     expected = {
         "ab": Replayed(home, "app", ("a", "_r_id"), ChangingJoin(first["ab"]), {}),
@@ -123,7 +123,7 @@ def test_both_joins_of_a_chain_change(tmp_path: Path) -> None:
 def test_the_upper_join_of_a_chain_goes_and_comes_back(tmp_path: Path) -> None:
     """What the lower one puts out goes to a table in between. Its state is kept, and each row goes to the one
     or to the other, once."""
-    home, journals, rng = str(tmp_path), dict[str, Journal](), random.Random(8)
+    home, journals, rng = str(tmp_path), dict[str, StageJournal](), random.Random(8)
     clock = HostClock(lambda: 0, lambda: 0)
     chain = CHAIN.format(before=2, how="LEFT", after=1)
     upper = chain[chain.index("    CREATE VIEW abc ") :]
@@ -137,7 +137,7 @@ def test_the_upper_join_of_a_chain_goes_and_comes_back(tmp_path: Path) -> None:
         open_store(home).make_folder("apps/app/checkpoints/ab")  # as a run would
         remove_leftovers(home, "app")
         now = takeover.plan
-        journals = {stage.name: journals.get(stage.name, Journal()) for stage in now.stages}
+        journals = {stage.name: journals.get(stage.name, StageJournal()) for stage in now.stages}
         for minute in range(version * 12, version * 12 + 12):
             for name in "abc":
                 write(home, name, rng, minute, first=minute * 3)
@@ -171,7 +171,7 @@ PACED = """
 def test_a_change_while_a_stream_is_paused(tmp_path: Path) -> None:
     """The right stream is an hour ahead and has to wait for the left one. The change is made all the same,
     the pause lasts on after it, and every row comes out as the oracle says."""
-    home, journals, rng = str(tmp_path), dict[str, Journal](), random.Random(5)
+    home, journals, rng = str(tmp_path), dict[str, StageJournal](), random.Random(5)
     clock = HostClock(lambda: 0, lambda: 0)
     old = Spec(2 * MINUTE, 5 * MINUTE, "left", "all", "first")
     join = Replayed(home, "app", ("a", "_r_id"), ChangingJoin(old), {})

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.engine.claiming import GREETED_STEPS, Claiming, ClaimServer, claimed, greet
-from dovetail.engine.claims import Claims
+from dovetail.engine.claims import StepClaims
 from dovetail.errors import RunError
 
 
 @pytest.fixture
 def server() -> Iterator[ClaimServer]:
-    server = ClaimServer("127.0.0.1", "127.0.0.1", Claims(0.0))
+    server = ClaimServer("127.0.0.1", "127.0.0.1", StepClaims(0.0))
     yield server
     server.close()
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.engine.claims import KEPT_STEPS, Claims, UnknownStep
+from dovetail.engine.claims import KEPT_STEPS, StepClaims, UnknownStep
 
 NEVER_S = 1e6
 """Longer than any test: who waits so long is woken by somebody else."""
 
 
-def settled(groups: int, patience_s: float) -> tuple[Claims, int]:
-    claims = Claims(patience_s)
+def settled(groups: int, patience_s: float) -> tuple[StepClaims, int]:
+    claims = StepClaims(patience_s)
     return claims, claims.begin(groups, settled=True)
 
 
@@ -55,7 +55,7 @@ def test_a_task_that_is_asked_for_again_has_its_group_wherever_it_runs() -> None
 
 
 def test_groups_without_an_index_are_begun_on_all_hosts() -> None:
-    claims = Claims(NEVER_S)
+    claims = StepClaims(NEVER_S)
     step = claims.begin(3, settled=False)
     for place in ("A", "A", "B"):  # A has two cores
         claims.started(place)
@@ -86,7 +86,7 @@ ASKS = st.tuples(st.integers(0, 7), st.sampled_from("ABC"), st.sets(st.integers(
 
 @given(st.integers(1, 4), st.booleans(), st.lists(ASKS, max_size=40), st.randoms())
 def test_whoever_asks_when_each_group_is_taken_once(groups, is_settled, asks, random) -> None:
-    claims = Claims(0.0)
+    claims = StepClaims(0.0)
     step = claims.begin(groups, settled=is_settled)
     rest = [(task, "A", set()) for task in range(2 * groups)]
     random.shuffle(rest)

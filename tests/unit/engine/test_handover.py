@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from dovetail.engine import handover
-from dovetail.engine.handover import Answer, Offer, Request, Requests, answer, answer_to, answered, ask
+from dovetail.engine.handover import (
+    Offer,
+    Request,
+    Requests,
+    TakeoverAnswer,
+    answer,
+    answer_to,
+    answered,
+    ask,
+)
 from dovetail.engine.hold import running
 from dovetail.errors import StateError
 from dovetail.log import document
@@ -72,17 +81,19 @@ def test_an_offer_reaches_the_run_and_its_answer_comes_back(tmp_path: Path) -> N
     request = Requests(home, "app").wanted()
     assert request == Request(number, OFFER)
     assert answer_to(home, "app", number) is None
-    answer(home, "app", Answer(number, 4, None))
-    assert answer_to(home, "app", number) == Answer(number, 4, None)
+    answer(home, "app", TakeoverAnswer(number, 4, None))
+    assert answer_to(home, "app", number) == TakeoverAnswer(number, 4, None)
     assert answer_to(home, "app", "another") is None, "an answer to somebody else is none"
     assert Requests(home, "app").wanted() is None
-    answer(home, "app", Answer(number, 0, StateError("no", where="here", expected="this", hint="that")))
+    answer(
+        home, "app", TakeoverAnswer(number, 0, StateError("no", where="here", expected="this", hint="that"))
+    )
     found = answer_to(home, "app", number)
     assert found is not None
     assert isinstance(found.error, StateError)
     assert str(found.error) == "no\n  where:    here\n  expected: this\n  hint:     that"
     second = ask(home, "app", OFFER)
-    answer(home, "app", Answer(number, 5, None))
+    answer(home, "app", TakeoverAnswer(number, 5, None))
     assert Requests(home, "app").wanted() == Request(second, OFFER), "who asked meanwhile is heard, too"
     file = tmp_path / handover.answer_path("app")
     file.write_bytes(file.read_bytes()[:-7])

@@ -9,18 +9,18 @@ import pytest
 from dovetail.engine.copying import settle
 from dovetail.engine.home_snapshots import NAMED_WITHIN
 from dovetail.engine.piece_merging import FAN, begin, due, with_merged
-from dovetail.joins.snapshot import Piece
+from dovetail.joins.snapshot import SnapshotPiece
 
 SMALLEST, MOST = 16, 1024
 TASK = "folder", 0, 1
 
 
-def piece(name: int, rows: int) -> Piece:
-    return Piece(f"{name}.piece", rows, name, -1)
+def piece(name: int, rows: int) -> SnapshotPiece:
+    return SnapshotPiece(f"{name}.piece", rows, name, -1)
 
 
-def together(pieces: tuple[Piece, ...], name: int) -> Piece:
-    return Piece(f"{name}.piece", sum(one.rows for one in pieces), pieces[-1].left_high, -1)
+def together(pieces: tuple[SnapshotPiece, ...], name: int) -> SnapshotPiece:
+    return SnapshotPiece(f"{name}.piece", sum(one.rows for one in pieces), pieces[-1].left_high, -1)
 
 
 @pytest.mark.parametrize("lost", [0, 3])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.joins.rows.pieces import Column, Places
+from dovetail.joins.rows.pieces import PiecedColumn, Places
 
 KINDS = {
     "byte": (pa.int8(), st.integers(-128, 127)),
@@ -67,14 +67,14 @@ def gathered(pieces: list[pa.Array], wanted: list[int]) -> pa.Array:
     at = np.array(wanted, np.int64)
     piece = np.where(at < 0, -1, np.searchsorted(starts, at, side="right") - 1).astype(np.int32)
     touched = np.unique(piece[piece >= 0]).astype(np.int64)
-    column = Column(pieces[0].type, len(pieces))
+    column = PiecedColumn(pieces[0].type, len(pieces))
     for number in touched:
         column.learn(number, pieces[number])
     return column.take(Places(piece, at - starts[piece], touched))
 
 
 def test_pieces_that_are_not_touched_need_not_be_known() -> None:
-    column = Column(pa.int64(), 1000)
+    column = PiecedColumn(pa.int64(), 1000)
     column.learn(700, pa.array([1, 2, 3]))
     places = Places(np.array([700, -1], np.int32), np.array([2, 0]), np.array([700]))
     assert column.take(places).to_pylist() == [3, None]

@@ -273,6 +273,12 @@ def test_options_that_are_refused(options: dict[str, Any]) -> None:
             join(INTS, INTS, **options)
 
 
+def test_memory_is_memory() -> None:
+    for join in (dovetail.window_join, dovetail.window_join_count):
+        with pytest.raises(SettingError, match="memory is a int"):
+            join(INTS, INTS, memory=1 << 30)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("knob", ["radix_bits", "sorting_step", "ways", "chunk_pairs"])
 def test_knobs_that_are_refused(knob: str) -> None:
     for value in ("4", [4], float("nan"), 2**70, None if knob != "radix_bits" else -1):

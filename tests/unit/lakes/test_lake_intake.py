@@ -16,8 +16,8 @@ from dovetail.connectors.iceberg_merge import merge_files
 from dovetail.connectors.lake_kinds import LAKES, open_lake
 from dovetail.errors import CorruptFile, InputError, Unreachable
 from dovetail.lakes import lake_intake
-from dovetail.lakes.covered_versions import Covered, covered
-from dovetail.lakes.lake_intake import PATIENCE_S, LakeIntake, Reading
+from dovetail.lakes.covered_versions import CoveredVersions, covered
+from dovetail.lakes.lake_intake import PATIENCE_S, LakeIntake, LakeReading
 from dovetail.log.category import Category
 from dovetail.slicing.covered_files import Slicer
 from dovetail.slicing.sides import append_parts
@@ -113,7 +113,7 @@ class Stream:
 
     def open(self, **reading: Any) -> LakeIntake:
         lake = open_lake(self.place.kind, self.place.options.items())
-        return LakeIntake(self.category, self.slicer, lake, Reading(**reading), clock=lambda: self.now_s)
+        return LakeIntake(self.category, self.slicer, lake, LakeReading(**reading), clock=lambda: self.now_s)
 
     def take_in(self, intake: LakeIntake, most: int = 1000) -> None:
         self.now_s += 1
@@ -265,7 +265,7 @@ def test_a_table_that_is_away(tmp_path: Path) -> None:
         stream.category,
         stream.slicer,
         Away(),
-        Reading(finite=True),
+        LakeReading(finite=True),
         clock=lambda: stream.now_s,  # type: ignore[arg-type]
     )
     stream.take_in(intake)
@@ -318,7 +318,7 @@ def test_rows_that_a_vector_deletes_do_not_come_in(tmp_path: Path) -> None:
 
 def test_a_commit_that_says_nonsense(tmp_path: Path) -> None:
     stream = Stream(Delta(tmp_path), tmp_path)
-    nonsense = Covered("id", 7).to_json() | {"version": "seven"}
+    nonsense = CoveredVersions("id", 7).to_json() | {"version": "seven"}
     append_parts(stream.category, [], "app.lake", 0, None, nonsense)
     with pytest.raises(CorruptFile, match="up to which version"):
         stream.open()

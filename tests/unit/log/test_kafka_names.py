@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dovetail.errors import CorruptFile, HomeError, UnknownVersion
 from dovetail.log import document
 from dovetail.log.homes.kafka.address import VARIABLE, address_of
-from dovetail.log.homes.kafka.names import CREATED, KIND, Named, Names, Part, decoded, encoded
+from dovetail.log.homes.kafka.names import CREATED, KIND, FilePart, Named, Names, decoded, encoded
 
 Records = list[tuple[str, bytes | None]]
 
@@ -98,13 +98,13 @@ def test_compaction_does_not_change_what_is_there(wanted: list[tuple[str, str]])
 
 def test_a_record_comes_back() -> None:
     inline = Named("a", "1", 3, True, content=b"x\ny")
-    apart = Named("a", "2", 30, False, topic="h.content", parts=(Part(7, 10), Part(9, 20)))
+    apart = Named("a", "2", 30, False, topic="h.content", parts=(FilePart(7, 10), FilePart(9, 20)))
     for file in (inline, apart):
         assert decoded("a", encoded(file), where="here") == file
 
 
 def test_a_damaged_record_is_noticed() -> None:
-    data = encoded(Named("a", "1", 30, topic="h.content", parts=(Part(7, 10), Part(9, 20))))
+    data = encoded(Named("a", "1", 30, topic="h.content", parts=(FilePart(7, 10), FilePart(9, 20))))
     for position in range(len(data) - 1):
         changed = bytearray(data)
         changed[position] ^= 1

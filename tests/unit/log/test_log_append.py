@@ -22,6 +22,7 @@ from home_files import change, content, matching, names, remove
 
 
 def test_a_batch_enters_once(category: Category, put: Any, ids: Any) -> None:
+    assert category.last_batch("app") == -1
     first = put(category, 0, producer="app", batch=0)
     second = put(category, 100, producer="app", batch=1)
     other = put(category, 200, producer="other", batch=0)
@@ -30,6 +31,7 @@ def test_a_batch_enters_once(category: Category, put: Any, ids: Any) -> None:
     assert put(category, 200, producer="other", batch=0) == other
     assert [commit.number for commit in (first, second, other)] == [0, 1, 2]
     assert category.commit(2).producers == {"app": 1, "other": 0}
+    assert [category.last_batch(producer) for producer in ("app", "other", "nobody")] == [1, 0, -1]
     assert sorted(ids(category)) == [*range(10), *range(100, 110), *range(200, 210)]
 
 

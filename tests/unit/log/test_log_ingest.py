@@ -306,7 +306,7 @@ def test_csv_that_is_given_up_disturbs_no_other_file(home: Home, monkeypatch: py
 
 def test_a_feed_that_is_closed_reads_no_more() -> None:
     stream = pa.BufferReader(b"0123456789")
-    feed = delimited.Feed(stream, stream)
+    feed = delimited.ReadAhead(stream, stream)
     assert feed.read(4) == b"0123"
     assert feed.position == 4
     feed.close()

@@ -13,7 +13,7 @@ import pytest
 from dovetail.errors import CorruptFile
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
-from dovetail.log.source_progress import SourceReport, drop_report, read_reports, write_report
+from dovetail.log.source_progress import SourceReport, Waiting, drop_report, read_reports, write_report
 
 SCHEMA = pa.schema([("id", pa.int64())])
 REPORT = SourceReport("app.view/left %", "app", "behind", 1, 20, 10, 3, 1 << 40, None, -5)
@@ -36,6 +36,13 @@ def test_what_was_written_last_is_read(home: str) -> None:
     drop_report(category, "another")
     drop_report(category, "nobody")
     assert read_reports(category) == [again]
+
+
+def test_the_next_report_keeps_what_nobody_has_looked_at_since() -> None:
+    same = REPORT.then("behind", 30, None, None)
+    assert same == replace(REPORT, looks=2, looked_at_us=30)
+    empty = same.then("empty", 40, Waiting(rows=0), 2)
+    assert empty == SourceReport(REPORT.producer, "app", "empty", 3, 40, 40, rows=0, looked_after=2)
 
 
 def test_a_report_of_an_older_category_counts_no_more(tmp_path: Path) -> None:

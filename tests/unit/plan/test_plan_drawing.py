@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.plan.drawing.graph import Graph, Node, graph_of
+from dovetail.plan.drawing.graph import Node, PlanGraph, graph_of
 from dovetail.plan.drawing.layout import lay_out
 from dovetail.plan.drawing.svg import draw_svg
 from dovetail.plan.drawing.text import draw_text
@@ -18,12 +18,12 @@ from dovetail.pql.compile import compile_pql, trace
 
 
 @pytest.fixture
-def graph(joined: Callable[..., str]) -> Graph:
+def graph(joined: Callable[..., str]) -> PlanGraph:
     text = joined("a.k AS k, abs(a.x) AS x, coalesce(b.y, 0) AS y", "LEFT OUTER")
     return graph_of(trace(text)[-1][1], compile_pql(text))
 
 
-def test_the_graph_of_a_join_is_the_papers_figure_4(graph: Graph) -> None:
+def test_the_graph_of_a_join_is_the_papers_figure_4(graph: PlanGraph) -> None:
     kinds = {name: node.kind for name, node in graph.nodes.items()}
     assert kinds == {
         "slicer v.left": "slicer",
@@ -53,7 +53,7 @@ def test_the_graph_of_a_join_is_the_papers_figure_4(graph: Graph) -> None:
     assert "t TIMESTAMP" in graph.nodes["category a"].lines
 
 
-def test_text(graph: Graph) -> None:
+def test_text(graph: PlanGraph) -> None:
     drawn = draw_text(graph)
     for node in graph.nodes.values():
         assert node.title in drawn
@@ -61,7 +61,7 @@ def test_text(graph: Graph) -> None:
     assert drawn.count("▼") == 7
 
 
-def test_svg_is_well_formed_and_keeps_boxes_apart(graph: Graph) -> None:
+def test_svg_is_well_formed_and_keeps_boxes_apart(graph: PlanGraph) -> None:
     graph.add(Node("odd", "files", "<&\"'>", ("a < b",)))
     root = ElementTree.fromstring(draw_svg(graph))
     space = "{http://www.w3.org/2000/svg}"

@@ -8,13 +8,13 @@ import pytest
 
 from dovetail.errors import PlanError
 from dovetail.model.estimate_spec import EstimateSpec
-from dovetail.plan.joins.options import BY_NAME, OPTIONS, Option, checked, find, resolve
+from dovetail.plan.joins.options import BY_NAME, OPTIONS, KnownOption, checked, find, resolve
 from dovetail.plan.statements import JoinOption
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "pql.md"
 
 
-def row(option: Option) -> str:
+def row(option: KnownOption) -> str:
     values = option.expected.replace(" | ", " or ")  # a bar would end the cell
     default = f"`{option.default_text}`" if option.default_text else ""
     return f"| `{option.name}` | {values} | {default} | {option.joins.words} | {option.sentence} |"

@@ -17,7 +17,7 @@ from dovetail.sliding.kang import Kang
 from dovetail.sliding.kernels.scan import TOGETHER
 from dovetail.sliding.kernels.together import COUNT, COUNTS_AT, FIRST_FOUND, ROWS_AT
 from dovetail.sliding.stepping import FIRST_FOUND as FIRST_ROOM
-from dovetail.sliding.topology import Job
+from dovetail.sliding.topology import SlidingJob
 
 COLUMN = {"x": np.dtype(np.int32)}
 WAITING = 8
@@ -28,7 +28,9 @@ def last_pass(matches: int) -> tuple[list[int], list[int]]:
     """Left rows of one key, then right rows that all wait: which of these were in the last pass, and how many
     rows each of them found in it."""
     encoding = Encoding(parsed("left.x == right.x"), COLUMN, COLUMN, "scan")
-    job = Job(encoding, Window(rows=1 << 13), Window(rows=1 << 13), inbox_rows=1 << 13, outbox_pairs=1 << 16)
+    job = SlidingJob(
+        encoding, Window(rows=1 << 13), Window(rows=1 << 13), inbox_rows=1 << 13, outbox_pairs=1 << 16
+    )
     join, driver = Kang(job), Driver(job, wants_first=False)
     rows = [
         encoding.messages(side, {"x": np.ones(count, np.int32)}, None, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ DAY = datetime.date(2024, 5, 1)
 NOON = datetime.datetime(2024, 5, 1, 12)
 
 
-def join_of(on: str = "left.k == right.k", **given: Any) -> SlidingJoin:
+def join_of(on: Any = "left.k == right.k", **given: Any) -> SlidingJoin:
     options = {"left": {"k": "int64"}, "right": {"k": "int64"}, "window": Window(rows=100), **given}
     return SlidingJoin(on, **options)
 
@@ -115,6 +116,62 @@ def test_columns_in_chunks() -> None:
         assert join.finish()["k"].to_pylist() == [2]
 
 
+@pytest.mark.parametrize("values", [[1, 1.5], [Decimal("1.5")], np.array([1.5], object)], ids=str)
+def test_a_whole_number_is_not_cut_out_of_another(values: Any) -> None:
+    with join_of() as join:
+        with pytest.raises(InputError, match="column k cannot be read"):
+            join.push(left={"k": values})
+        join.push(left={"k": [Decimal(1), Decimal(2)]})
+        join.push(right={"k": np.array([2.0, None], object)})
+        assert join.finish()["k"].to_pylist() == [2]
+
+
+def test_numbers_of_another_byte_order() -> None:
+    with join_of() as join:
+        join.push(left={"k": np.array([1, 2], ">i8")})
+        join.push(right={"k": np.ma.masked_array([1, 2], [True, False])})
+        assert join.finish()["k"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "says"),
+    [
+        (pa.timestamp("s"), pa.timestamp("us"), "left.t counts seconds, and right.t counts microseconds"),
+        (pa.date32(), pa.timestamp("s", "UTC"), "left.t counts days, and right.t counts seconds"),
+        (pa.date64(), pa.date32(), "left.t counts milliseconds, and right.t counts days"),
+        (pa.time64("ns"), pa.time32("ms"), "left.t counts nanoseconds, and right.t counts milliseconds"),
+    ],
+    ids=str,
+)
+def test_times_that_count_different_things_are_not_compared(left: Any, right: Any, says: str) -> None:
+    """A second would be taken for a microsecond."""
+    sides = {side: pa.schema([("k", pa.int64()), ("t", kind)]) for side, kind in
+             (("left", left), ("right", right))}  # fmt: skip
+    with pytest.raises(SettingError, match=says):
+        join_of(**sides, time="t", window=Window(time=10))
+    for on in (
+        "left.t == right.t",
+        "left.k == right.k and left.t < right.t + 5",
+        "abs(left.t - right.t) <= 10",
+        "min(left.t, right.t) > left.k",
+        "left.k == 1 or not left.t >= right.t",
+    ):
+        with pytest.raises(SettingError, match=says):
+            join_of(on, **sides)
+    for on in ("left.t * 1000 == right.t", "left.t > 5 and right.t > 5", "left.t > left.k"):
+        join_of(on, **sides).close()
+
+
+def test_the_same_instants_in_two_zones() -> None:
+    zoned = {side: pa.schema([("k", pa.int64()), ("t", pa.timestamp("us", zone))])
+             for side, zone in (("left", "UTC"), ("right", "Europe/Berlin"))}  # fmt: skip
+    east = datetime.timezone(datetime.timedelta(hours=2))
+    with join_of("left.t == right.t", **zoned, time="t", window=Window(time=0)) as join:
+        join.push(left={"k": 1, "t": NOON.replace(tzinfo=datetime.UTC)})
+        join.push(right={"k": 2, "t": NOON.replace(hour=14, tzinfo=east)})
+        assert join.finish().num_rows == 1
+
+
 TWICE = pa.schema([("k", pa.int64()), ("k", pa.int64())])
 BAD_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"left": {"k": "int64", "right_k": "int64"}}, "results would be called right_k"),
@@ -123,9 +180,21 @@ BAD_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"left": 7}, "schema cannot be read"),
     ({"time": "bogus"}, "no time column bogus"),
     ({"left": {"k": "float64"}, "time": "k"}, "which is not a time"),
+    (
+        {"left": pa.schema([("k", pa.month_day_nano_interval())]), "on": "right.k > 1", "time": "k"},
+        "is not a time",
+    ),
+    ({"left": {"k": None}}, "schema cannot be read"),
+    ({"access": ["scan"]}, "no access"),
+    ({"design": ["split"]}, "no design"),
+    ({"window": 5}, "needs a window"),
+    ({"on": None}, "a predicate cannot be a NoneType"),
+    ({"on": b"left.k == right.k"}, "a predicate cannot be a bytes"),
     ({"access": "bogus"}, "no access 'bogus'"),
     ({"hold_rows_per_s": -1.0, "order": "outer"}, "cannot be held"),
     ({"hold_rows_per_s": float("nan"), "order": "outer"}, "cannot be held"),
+    ({"hold_rows_per_s": float("inf"), "order": "outer"}, "cannot be held"),
+    ({"hold_rows_per_s": 10**400, "order": "outer"}, "cannot be held"),
     ({"hold_rows_per_s": 1000.0}, "are not"),
     ({"deal_rows": 0}, "deal_rows = 0"),
     ({"deal_rows": 8, "design": "kang"}, "kang cannot have deal_rows"),

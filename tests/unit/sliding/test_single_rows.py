@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ SCHEMA = pa.schema(
     ]
 )
 VALUES: dict[str, list[Any]] = {
-    "small": [1, -128, 127, None, 2.0, np.int8(3)],
+    "small": [1, -128, 127, None, 2.0, np.int8(3), Decimal(5)],
     "large": [0, 2**64 - 1, None],
     "single": [0.1, 1, None, math.inf, math.nan, 1e-50, np.float64(2.5), True],
     "double": [0.1, 10**300, None, math.nan],
@@ -67,8 +68,28 @@ def test_a_plain_number_has_the_type_of_its_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("small", 128), ("small", True), ("small", 1.5), ("flag", 1), ("fixed", b"toolong")]
+    ("name", "value"),
+    [
+        ("small", 128),
+        ("small", True),
+        ("small", 1.5),
+        ("small", Decimal("1.5")),
+        ("small", Decimal("NaN")),
+        ("small", math.inf),
+        ("single", "0.5"),
+        ("double", b"0.5"),
+        ("flag", 1),
+        ("fixed", b"toolong"),
+    ],
 )
 def test_what_arrow_refuses_is_refused(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"column {name} cannot be"):
         single_row({name: value}, RowForm(SCHEMA), "left")
+
+
+@pytest.mark.parametrize("row", [{"smal": 1}, {"small": 1, "Flag": True}, {1: 2}])
+def test_a_name_that_is_written_wrong_is_no_null(row: Any) -> None:
+    with pytest.raises(InputError, match="a row has no column"):
+        single_row(row, RowForm(SCHEMA), "left")
+    whole = dict.fromkeys(SCHEMA.names)
+    assert len(single_row({**whole, "besides": 1}, RowForm(SCHEMA), "left")) == len(SCHEMA)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pytest
 
 from dovetail.errors import PlanError
+from dovetail.plan.dataframes.arguments import check_words, key_pairs
 from dovetail.plan.dataframes.options import Options, resolved
 from dovetail.plan.joins.options import AGGREGATES, NOT_KEYED, OPTIONS, resolve
 
@@ -76,3 +78,43 @@ def test_windows_do_not_go_together_with_everything(options: Options, said: str)
 def test_options_of_windows_are_taken_with_windows() -> None:
     made = resolved({"match": "all", "emit": "lazy", "max_session": "90 seconds"}, "session")
     assert (made.emit, made.max_session_us) == ("lazy", 90_000_000)
+
+
+@pytest.mark.parametrize(
+    ("on", "keys"),
+    [
+        ("k", [("k", "k")]),
+        (["a", "b"], [("a", "a"), ("b", "b")]),
+        ([("a", "b"), "c"], [("a", "b"), ("c", "c")]),
+        ((["a", "b"],), [("a", "b")]),
+    ],
+)
+def test_keys_are_names_or_pairs(on: Any, keys: list[tuple[str, str]]) -> None:
+    assert key_pairs(on) == keys
+
+
+@pytest.mark.parametrize(
+    "on", [None, 5, b"k", {"a": "b"}, [1], [("a", "b", "c")], [("a",)], [("a", None)], []]
+)
+def test_what_names_no_keys_is_refused(on: Any) -> None:
+    with pytest.raises(PlanError, match="key column"):
+        key_pairs(on)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"name": ""}, "name of a join"),
+        ({"name": "../other"}, "name of a join"),
+        ({"name": "a/b"}, "name of a join"),
+        ({"name": None}, "name of a join"),
+        ({"name": "n" * 200}, "name of a join"),
+        ({"mode": "bogus"}, "no mode 'bogus'"),
+        ({"mode": ["drain"]}, "no mode"),
+        ({"suffix": None}, "suffix cannot be None"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused_at_the_call(words: dict[str, Any], said: str) -> None:
+    check_words(**{"name": "clicks_and_views", "mode": "drain", "suffix": "_right"})
+    with pytest.raises(PlanError, match=said):
+        check_words(**{"name": "clicks_and_views", "mode": "drain", "suffix": "_right", **words})

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.engine.idle import READ_EVERY_US
 from dovetail.log.category import Category
-from dovetail.log.source_progress import SourceReport, WriterState, read_reports, write_report
+from dovetail.log.source_progress import SourceReport, Waiting, WriterState, read_reports, write_report
 from dovetail.model.interval import IntervalSpec
 from dovetail.plan.physical import CategoryOutput, FilesSource, InputTable, ScribeSource, SlicerStage
 from dovetail.spark import source_reports
@@ -20,7 +20,7 @@ from dovetail.spark.building import BuiltStage
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.source_reports import (
     LogInputs,
-    Looked,
+    SourceLook,
     StageReporter,
     Upstream,
     commits_taken,
@@ -78,13 +78,13 @@ class Reading:
         category = Category.open(self.join.config.home, side)
         write_report(category, SourceReport(f"app.{side}", "app", state, looks, looks, 0))
 
-    def look(self, left: int, right: int, empty: bool | None = True) -> Looked | None:
+    def look(self, left: int, right: int, empty: bool | None = True) -> SourceLook | None:
         self.at["us"] += READ_EVERY_US
         offset = {"left": left, "right": right, "left_floor": 0, "right_floor": 0}
         return self.inputs.look(lambda: [offset], lambda: empty)
 
 
-def state(looked: Looked | None) -> str | None:
+def state(looked: SourceLook | None) -> str | None:
     return looked and looked.state
 
 
@@ -95,7 +95,7 @@ def test_a_query_that_reads_the_log_is_done_when_its_writers_are(tmp_path: Path)
     assert state(query.look(1, 1)) == "empty", "nobody reports: what is there is all there is"
     behind = query.look(0, 1)
     assert behind is not None
-    assert (behind.state, behind.rows) == ("behind", 2)
+    assert (behind.state, behind.waiting.rows) == ("behind", 2)
     assert state(query.look(1, 1, empty=False)) == "behind", "a batch is being written"
     assert state(query.look(1, 1, empty=None)) == "empty", "it looks, and has taken all that there is"
     assert query.look(0, 1, empty=None) is None, "it looks, and may find what there is"
@@ -165,19 +165,20 @@ def test_files_that_no_finished_batch_has_read(tmp_path: Path, checkpoint: Check
     for hidden in ("_SUCCESS", ".a.crc"):
         (folder / hidden).write_bytes(b"xx")
     waiting = WaitingFiles([table(folder)], checkpoint)
-    assert waiting.count() == (4, 10, 1003 * SECOND_US)
+    assert waiting.count() == Waiting(4, 10, newest_us=1003 * SECOND_US)
     batch(checkpoint, 0, files[:1], done=True)
     batch(checkpoint, 1, files[1:2], done=False)
-    assert waiting.count() == (3, 9, 1003 * SECOND_US), "one that is being read waits"
+    assert waiting.count() == Waiting(3, 9, newest_us=1003 * SECOND_US), "one that is being read waits"
     (Path(checkpoint.uri) / "commits" / "1").write_text("v1\n{}")
     for number in (0, 1):
         (Path(checkpoint.uri) / "sources" / "0" / str(number)).unlink()
     quoted = Path(str(files[2]).replace(" ", "%20"))
     batch(checkpoint, 2, [*files[:2], quoted], done=True, compact=2)
-    assert waiting.count() == (1, 4, 1003 * SECOND_US)
-    assert WaitingFiles([table(folder)], checkpoint).count() == (1, 4, 1003 * SECOND_US), "a new run"
-    assert waiting.now() == (1, 4, 1003 * SECOND_US)
-    assert waiting.none() == (0, 0, 1003 * SECOND_US), "the source still says when it last grew"
+    assert waiting.count() == Waiting(1, 4, newest_us=1003 * SECOND_US)
+    assert WaitingFiles([table(folder)], checkpoint).count() == waiting.count(), "a new run"
+    assert waiting.now() == Waiting(1, 4, newest_us=1003 * SECOND_US)
+    none = Waiting(0, 0, newest_us=1003 * SECOND_US)
+    assert waiting.none() == none, "the source still says when it last grew"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_files_that_no_finished_batch_has_read(tmp_path: Path, checkpoint: Check
 )
 def test_what_cannot_be_counted_is_not_known(tables: list[Any], checkpoint: Checkpoint) -> None:
     waiting = WaitingFiles(tables, checkpoint)
-    assert waiting.now() == waiting.none() == (None, None, None)
+    assert waiting.now() == waiting.none() == Waiting()
 
 
 @dataclass

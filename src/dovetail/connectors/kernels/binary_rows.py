@@ -38,7 +38,7 @@ _VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
 _US, _NS = 1_000_000, 1_000
 
 
-class Fields(NamedTuple):
+class BinaryFields(NamedTuple):
     """A row for each field of the written schema. `columns`: the column that it becomes, -1 for none.
     `numbers`: in Protobuf its number; in Avro the bytes of a FIXED one, the branches of a UNION, where a JUMP
     goes, what is behind an ARRAY, and of which ARRAY a NEXT is. `unions`: Avro's branches of null, in
@@ -50,7 +50,7 @@ class Fields(NamedTuple):
     unions: NDArray[np.int8]
 
 
-class Columns(NamedTuple):
+class BinaryColumns(NamedTuple):
     """A row for each column. `words`: whole numbers, reals by their bits, and where texts are; `sizes`: how
     long they are."""
 
@@ -70,8 +70,8 @@ def decode(
     data: int,
     starts: Int64s,
     stops: Int64s,
-    fields: Fields,
-    columns: Columns,
+    fields: BinaryFields,
+    columns: BinaryColumns,
     odd: Bools,
     loops: Int64s,
 ) -> None:
@@ -85,7 +85,9 @@ def decode(
 
 
 @borrowing_kernel
-def encode(form: int, fields: Fields, columns: Columns, head: int, ends: Int32s, target: int) -> int:
+def encode(
+    form: int, fields: BinaryFields, columns: BinaryColumns, head: int, ends: Int32s, target: int
+) -> int:
     """Rows, each with room for `head` bytes before it. Without a target (0) only `ends` are filled. Texts of
     `columns` are given by their addresses."""
     at = np.int64(0)
@@ -100,7 +102,13 @@ def encode(form: int, fields: Fields, columns: Columns, head: int, ends: Int32s,
 
 @inner_borrowing_kernel
 def _avro(
-    data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, row: Whole, loops: Int64s
+    data: Whole,
+    at: Whole,
+    end: Whole,
+    fields: BinaryFields,
+    columns: BinaryColumns,
+    row: Whole,
+    loops: Int64s,
 ) -> Whole:
     n, depth = np.int64(0), np.int64(0)
     while n < len(fields.kinds):
@@ -142,7 +150,7 @@ def _avro(
 
 @inner_borrowing_kernel
 def _led(
-    data: Whole, at: Whole, end: Whole, fields: Fields, n: Whole, depth: Whole, loops: Int64s
+    data: Whole, at: Whole, end: Whole, fields: BinaryFields, n: Whole, depth: Whole, loops: Int64s
 ) -> tuple[Whole, Whole, Whole]:
     """Where reading goes on: in the data and in the fields, within how many arrays."""
     kind, number = fields.kinds[n], np.int64(fields.numbers[n])
@@ -191,7 +199,9 @@ def _unzigzag(coded: np.uint64) -> Whole:
 
 
 @inner_borrowing_kernel
-def _protobuf(data: Whole, at: Whole, end: Whole, fields: Fields, columns: Columns, row: Whole) -> Whole:
+def _protobuf(
+    data: Whole, at: Whole, end: Whole, fields: BinaryFields, columns: BinaryColumns, row: Whole
+) -> Whole:
     for n in range(len(fields.kinds)):
         if fields.unions[n] == PLAIN:  # not there means zero
             _keep(fields, columns, n, row, np.int64(0), np.int64(0))
@@ -256,7 +266,9 @@ def _moment(data: Whole, at: Whole, end: Whole) -> tuple[bool, Whole]:
 
 
 @inner_borrowing_kernel
-def _keep(fields: Fields, columns: Columns, n: Whole, row: Whole, word: Whole, size: Whole) -> None:
+def _keep(
+    fields: BinaryFields, columns: BinaryColumns, n: Whole, row: Whole, word: Whole, size: Whole
+) -> None:
     column = fields.columns[n]
     if column >= 0 and fields.kinds[n] != NOTHING:
         columns.words[column, row] = word
@@ -298,7 +310,9 @@ def _varint(data: Whole, at: Whole, end: Whole) -> tuple[Whole, np.uint64]:
 
 
 @inner_borrowing_kernel
-def _written(form: Whole, fields: Fields, columns: Columns, n: Whole, row: Whole, to: Whole) -> Whole:
+def _written(
+    form: Whole, fields: BinaryFields, columns: BinaryColumns, n: Whole, row: Whole, to: Whole
+) -> Whole:
     """A field of a row, at an address if there is one; how many bytes it has."""
     kind, column = fields.kinds[n], fields.columns[n]
     given, word = columns.given[column, row], columns.words[column, row]

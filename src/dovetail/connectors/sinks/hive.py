@@ -97,7 +97,7 @@ class HiveKind:
 
 
 @dataclass(frozen=True)
-class Part:
+class StagedPart:
     """Staged files of one partition, whose folder is below the table's. A table without partitions has one
     without values, in its own folder."""
 
@@ -111,7 +111,7 @@ class Noted:
     """The last batch of a writer, and what of it is still to be moved."""
 
     batch: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StagedPart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class HiveSink:
 
     def _parts(
         self, client: Any, table: Any, folder: TableFolder, files: Sequence[DataFile]
-    ) -> tuple[Part, ...]:
+    ) -> tuple[StagedPart, ...]:
         """Where files belong: in the folders of their partitions as the metastore has them, or as Hive would
         name new ones."""
         keys = [column.name for column in table.partitionKeys or ()]
@@ -230,12 +230,13 @@ class HiveSink:
                 file.path
             )
         if not keys:
-            return tuple(Part(values, "", tuple(paths)) for values, paths in found.items())
+            return tuple(StagedPart(values, "", tuple(paths)) for values, paths in found.items())
         names = {values: _folder_name(keys, values) for values in found}
         there = client.get_partitions_by_names(*self._names, list(names.values()))
         places = {tuple(one.values): self._below(folder, one.sd.location) for one in there}
         return tuple(
-            Part(values, places.get(values, names[values]), tuple(paths)) for values, paths in found.items()
+            StagedPart(values, places.get(values, names[values]), tuple(paths))
+            for values, paths in found.items()
         )
 
     def _below(self, folder: TableFolder, location: str) -> str:
@@ -249,7 +250,7 @@ class HiveSink:
             )
         return where[len(folder.url) + 1 :]
 
-    def _add_partitions(self, client: Any, table: Any, parts: Sequence[Part]) -> None:
+    def _add_partitions(self, client: Any, table: Any, parts: Sequence[StagedPart]) -> None:
         from pymetastore.hive_metastore.ttypes import AddPartitionsRequest, Partition
 
         if not parts:
@@ -273,7 +274,9 @@ class HiveSink:
         if folder.read(self.noted) is None:
             return Noted(-1)
         body = _decoded(folder, self.noted)
-        parts = (Part(tuple(one["values"]), one["folder"], tuple(one["files"])) for one in body["parts"])
+        parts = (
+            StagedPart(tuple(one["values"]), one["folder"], tuple(one["files"])) for one in body["parts"]
+        )
         return Noted(body["batch"], tuple(parts))
 
     def _note(self, folder: TableFolder, noted: Noted) -> None:

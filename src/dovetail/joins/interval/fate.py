@@ -16,16 +16,15 @@ so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from dovetail.joins.interval.replay import Outcome, replay, steps_taken
 from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
-from dovetail.joins.picking import Comparison, Picking, everyone
+from dovetail.joins.picking import Comparison, PickingOf, everyone
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.state import open_bound, probe_bound
-from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import unusable
 
 Reason = Literal[
@@ -72,13 +71,8 @@ class Fate:
         return unusable(self.left.time_us)
 
 
-def fates(
-    known: Known,
-    wanted: Sequence[KeyRow],
-    picking_of: Callable[[IntervalSpec], Picking | None] = lambda _: None,
-) -> list[Fate]:
-    """The fate of some of the left rows of the key. `picking_of` a join that picks partners by value: what
-    compares them."""
+def fates(known: Known, wanted: Sequence[KeyRow], picking_of: PickingOf) -> list[Fate]:
+    """The fate of some of the left rows of the key."""
     left, right = known.left.rows, known.right.rows
     specs = [known.kind_at(at).spec for at in range(len(known.records))]
     worths = {spec: one.worth(left, right) for spec in set(specs) if (one := picking_of(spec)) is not None}

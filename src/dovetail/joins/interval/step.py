@@ -39,7 +39,7 @@ from dovetail.joins.caps import KeyLabels, beyond
 from dovetail.joins.emitted import NO_COPIES, NONE, Copies, Counts, Emitted, Int64s, SameKey, counted
 from dovetail.joins.state import JoinState, close, open_bound, probe_bound, retain_bound
 from dovetail.joins.streams import Arrivals, Times, usable
-from dovetail.joins.tactics import Decision, Pairs, Sides, Worth, done_at_match, mark_right_rows, tactic_for
+from dovetail.joins.tactics import Emission, Pairs, Sides, Worth, done_at_match, mark_right_rows, tactic_for
 from dovetail.kernels.pick import NO_ROW
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.time_codes import NULL_KEY
@@ -108,7 +108,7 @@ def step(
 
 
 def let_go(
-    state: JoinState, new_left: Held, new_right: Held, decision: Decision, key_labels: KeyLabels | None
+    state: JoinState, new_left: Held, new_right: Held, decision: Emission, key_labels: KeyLabels | None
 ) -> tuple[Emitted, Held]:
     """Close and evict by the state's spec and times: what comes out, and the left rows that are no longer
     open. `new_left` enters here; `new_right` has entered."""
@@ -128,7 +128,7 @@ def let_go(
     return Emitted(left, right, left_alone, right_alone, Counts(), peak_rows, capped), closing
 
 
-def decided(spec: IntervalSpec, decision: Decision, closing: Held, copies: Copies) -> tuple[int, int]:
+def decided(spec: IntervalSpec, decision: Emission, closing: Held, copies: Copies) -> tuple[int, int]:
     """Left rows that wait no longer: how many had a partner, and of how many no single task knows."""
     if done_at_match(spec):
         return decision.done, 0

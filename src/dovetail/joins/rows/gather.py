@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dovetail.errors import StateError
 from dovetail.joins.rows.arrivals import buckets_of
-from dovetail.joins.rows.pieces import Column, Int64s, Places
+from dovetail.joins.rows.pieces import Int64s, PiecedColumn, Places
 from dovetail.joins.rows.unpacked import Unpacked
 from dovetail.kernels.gather import locate
 from dovetail.log.blocks import BLOCK_BYTES, is_mapped
@@ -40,7 +40,7 @@ class Rows:
         self._numbers = np.zeros(len(self._starts), np.int32)
         self._met = np.empty(0, np.int64)
         self._known = 0
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, PiecedColumn] = {}
         self._opened: list[Segment] = []
 
     def places(self, rows: Int64s) -> Places:
@@ -78,7 +78,7 @@ class Rows:
         """A mapped column's values at places; null where there is no row."""
         column = self._columns.get(name)
         if column is None:
-            column = self._columns[name] = Column(self.category.schema.field(name).type)
+            column = self._columns[name] = PiecedColumn(self.category.schema.field(name).type)
         for piece in places.touched:
             if not column.knows(piece):
                 column.learn(piece, self._segment(piece).mapped.column(name))

@@ -30,7 +30,7 @@ class Places(NamedTuple):
         return Places(self.piece[start : start + length], self.at[start : start + length], self.touched)
 
 
-class Column:
+class PiecedColumn:
     """A column whose pieces become known one by one."""
 
     def __init__(self, kind: pa.DataType, pieces: int = 0) -> None:

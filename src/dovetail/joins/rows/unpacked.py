@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from dovetail.joins.rows.pieces import Column, Int64s, Places
+from dovetail.joins.rows.pieces import Int64s, PiecedColumn, Places
 from dovetail.log.segment import Segment
 
 
@@ -60,7 +60,7 @@ class Unpacked:
 
     def take(self, name: str) -> pa.Array:
         """A column's values; null where there is no row."""
-        column = Column(self._schema.field(name).type, len(self._pieces))
+        column = PiecedColumn(self._schema.field(name).type, len(self._pieces))
         for number, batch in enumerate(self._pieces):
             if batch is not None:
                 column.learn(number, batch.column(name))

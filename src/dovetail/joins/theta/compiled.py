@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dovetail.joins.theta.kernels.condition import Pairs, compiled, source_of
 from dovetail.model.share import Side
 from dovetail.model.theta import Expression
-from dovetail.predicates.source import Kind, Operands, Writer
+from dovetail.predicates.source import Kind, Operands, SourceWriter
 
 
 class Words(NamedTuple):
@@ -54,7 +54,7 @@ def pairs_kernel(
     """`pairs(starts, stops, lows, highs, values, *columns)`: the columns of the operands in their order, each
     followed by its flags if `nullable`. Those of the probing side have an element a probe, the others one a
     position."""
-    writer = Writer(operands, nullable)
+    writer = SourceWriter(operands, nullable)
     verdict = writer.conjunction(conditions)
     probe, block, row, arguments = [], [], [], []
     for number, (operand, _) in enumerate(operands):

@@ -24,7 +24,7 @@ from dovetail.joins.picking import Comparison, Picking, everyone, picking_of
 from dovetail.joins.rows.key_rows import KeyRow, row_numbers, rows_at
 from dovetail.joins.state import probe_bound
 from dovetail.joins.theta.candidates import Beyond, Candidates, candidates
-from dovetail.joins.theta.replay import Operands, theta_replay
+from dovetail.joins.theta.replay import OperandRows, theta_replay
 from dovetail.joins.theta.step import Turn
 from dovetail.joins.theta.turns import Entered, turns_of
 from dovetail.log.category import Category
@@ -181,7 +181,7 @@ class _Explaining:
 
     def _replayed(self, left: KeyRow, by_kind: Found) -> tuple[Outcome, Comparison | None]:
         """What became of the row, and what the rows that it met were worth to it."""
-        records, operands = self.known.records, Operands(left, list(by_kind.values()))
+        records, operands = self.known.records, OperandRows(left, list(by_kind.values()))
         pickings = {kind.spec: one for kind in by_kind if (one := self._picking(kind.spec)) is not None}
         if not pickings:
             return theta_replay(self.kinds, records, self.turns, left, operands), None

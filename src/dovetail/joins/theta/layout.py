@@ -66,7 +66,7 @@ class Looked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class IndexBounds:
     """For each probe that has a place (`which`): what lies within these is a candidate, both ends included. A
     line for each dimension."""
 
@@ -92,7 +92,7 @@ class Meetings(NamedTuple):
     both: bool
 
 
-class Places(NamedTuple):
+class IndexPlaces(NamedTuple):
     """For each row that has a place (`which`): its value in each dimension, a line for each."""
 
     which: Int64s
@@ -182,7 +182,7 @@ class IndexLayout:
         """Columns of the stored side that the compiled rest reads: a run has them."""
         return tuple(operand.column for operand, _ in self.operands if operand.side == self.stored)
 
-    def places(self, rows: Looked) -> Places:
+    def places(self, rows: Looked) -> IndexPlaces:
         values, flags, loose = [rows.time] if self.reach is not None else [], [], False
         for band, whole in self.bands:
             terms = band.terms(self.stored)
@@ -193,9 +193,9 @@ class IndexLayout:
             flags.append(made[1])
         which = _placed([] if loose else flags, len(rows))
         taken = [column[which] for column in values] if len(which) < len(rows) else values
-        return Places(which, _lines(taken, len(which)), loose)
+        return IndexPlaces(which, _lines(taken, len(which)), loose)
 
-    def bounds(self, probes: Looked) -> Bounds:
+    def bounds(self, probes: Looked) -> IndexBounds:
         lows, highs, flags, loose = [], [], [], False
         if self.reach is not None:
             before, after = self.reach if self.probing == "left" else self.reach[::-1]
@@ -216,15 +216,15 @@ class IndexLayout:
         which = _placed(flags, len(probes))
         if len(which) < len(probes):
             lows, highs = [low[which] for low in lows], [high[which] for high in highs]
-        return Bounds(which, _lines(lows, len(which)), _lines(highs, len(which)), loose=False)
+        return IndexBounds(which, _lines(lows, len(which)), _lines(highs, len(which)), loose=False)
 
-    def unbounded(self, probes: Looked) -> Bounds:
+    def unbounded(self, probes: Looked) -> IndexBounds:
         """By time alone."""
         timed = IndexLayout(Theta(), self.reach, self.stored, self.types).bounds(probes)
         room = len(self.bands), len(probes)
         lows = np.concatenate([timed.lows, np.full(room, LOWEST, np.int64)])
         highs = np.concatenate([timed.highs, np.full(room, HIGHEST, np.int64)])
-        return Bounds(timed.which, lows, highs, loose=True)
+        return IndexBounds(timed.which, lows, highs, loose=True)
 
     def _whole_bounds(
         self, band: Band, terms: tuple[Term, ...], probes: Looked

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dovetail.joins.theta.compiled import pairs_kernel, words
 from dovetail.joins.theta.condition import Columns, holds
 from dovetail.joins.theta.kernels.band import in_band
-from dovetail.joins.theta.layout import Bounds, IndexLayout, Looked, Reach, other
+from dovetail.joins.theta.layout import IndexBounds, IndexLayout, Looked, Reach, other
 from dovetail.joins.theta.runs import SortedRun, made
 from dovetail.model.share import Side
 from dovetail.model.theta import Expression, Theta, operands_in
@@ -59,7 +59,7 @@ def find(
 def pairs_in(
     layout: IndexLayout,
     probes: Looked,
-    bounds: Bounds,
+    bounds: IndexBounds,
     run: SortedRun,
     gather: Gather,
     first_row: int | None = None,
@@ -103,7 +103,7 @@ def _pieces(count: int) -> list[slice]:
     return [slice(start, start + CANDIDATES) for start in range(0, count, CANDIDATES)]
 
 
-def _ranges(bounds: Bounds, run: SortedRun, first_row: int | None) -> tuple[Int64s, Int64s, Int64s]:
+def _ranges(bounds: IndexBounds, run: SortedRun, first_row: int | None) -> tuple[Int64s, Int64s, Int64s]:
     """An order of the probes in which neighbours look at the same rows, and the range of each."""
     count = len(bounds.which)
     if not run.lines:

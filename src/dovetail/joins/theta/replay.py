@@ -40,7 +40,7 @@ def theta_replay(
     records: Sequence[StepRecord],
     turns: Sequence[Sequence[Turn]],
     left: KeyRow,
-    rows: Operands,
+    rows: OperandRows,
     worths: Mapping[IntervalSpec, Worth] = MappingProxyType({}),
 ) -> Outcome:
     """What became of a left row. `kinds`: what the join was in each step. `rows`: the right rows for which
@@ -87,7 +87,7 @@ def theta_replay(
     return outcome
 
 
-def _means(theta: Theta, rows: Operands, worth: Worth | None) -> Means:
+def _means(theta: Theta, rows: OperandRows, worth: Worth | None) -> Means:
     return Means(theta, rows, Share(0, 1, 1, (), ("left",)), {}, {"left": 0, "right": 0}, worth)
 
 
@@ -114,7 +114,7 @@ class Before:
     def __init__(
         self,
         left: KeyRow | None,
-        rows: Operands,
+        rows: OperandRows,
         came: NDArray[np.bool_],
         record: StepRecord,
         turns: Sequence[Sequence[Turn]],
@@ -151,7 +151,7 @@ def _due(state: JoinState, theta: Theta, until: Times, turns: Sequence[Turn]) ->
     return False
 
 
-class Operands:
+class OperandRows:
     """A left row and right rows, and by row number the columns that conditions read."""
 
     def __init__(self, left: KeyRow, found: Sequence[Candidates]) -> None:

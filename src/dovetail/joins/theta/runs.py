@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dovetail.joins.buffer import Buffer
 from dovetail.joins.theta.compiled import Words, words
-from dovetail.joins.theta.layout import Bounds, IndexLayout, Looked
+from dovetail.joins.theta.layout import IndexBounds, IndexLayout, Looked
 from dovetail.kernels.ring import tag_of
 
 Int64s = NDArray[np.int64]
@@ -171,7 +171,7 @@ class Runs:
         ]
         self.runs[:] = [run for run in kept if len(run)]
 
-    def suit(self, bounds: Bounds) -> None:
+    def suit(self, bounds: IndexBounds) -> None:
         """Sort large runs again, by the dimension that leaves these probes far fewer candidates."""
         if self.layout.dimensions < 2 or bounds.loose:
             return
@@ -183,7 +183,7 @@ class Runs:
                     self.runs[number] = run.by(best)
 
 
-def _candidates(run: SortedRun, bounds: Bounds) -> dict[int, float]:
+def _candidates(run: SortedRun, bounds: IndexBounds) -> dict[int, float]:
     """How many rows are within the probes' bounds in each dimension, in a sample of both."""
     some = slice(None, None, max(1, bounds.lows.shape[1] // SAMPLE))
     counts = {}

@@ -44,7 +44,7 @@ from dovetail.joins.buffer import Buffer, Held
 from dovetail.joins.emitted import NONE, Counts, Emitted
 from dovetail.joins.state import JoinState, close, open_bound, probe_bound, retain_bound
 from dovetail.joins.streams import ENDED, Arrivals, Times, usable
-from dovetail.joins.tactics import Decision, Pairs, Sides, Worth, done_at_match, tactic_for
+from dovetail.joins.tactics import Emission, Pairs, Sides, Worth, done_at_match, tactic_for
 from dovetail.joins.theta.condition import Columns
 from dovetail.joins.theta.layout import IndexLayout, Looked
 from dovetail.joins.theta.pairs import pairs_in
@@ -177,7 +177,7 @@ def _counted_step(
     as its turns would in steps of their own.
     """
     share, held = means.share, {"left": _numbered(left), "right": _numbered(right)}
-    decisions: list[Decision] = []
+    decisions: list[Emission] = []
     closings: list[Held] = []
     right_alone: list[Int64s] = []
     nobody = held["left"].where(np.zeros(len(held["left"].row), np.bool_))
@@ -214,7 +214,7 @@ def _counted_step(
     return emitted_of(state, means, decisions, closings, NONE, right_alone, counts, peak_rows)
 
 
-def decided(state: JoinState, sides: Sides, pairs: Pairs) -> Decision:
+def decided(state: JoinState, sides: Sides, pairs: Pairs) -> Emission:
     """What the pairs mean. Right rows that come out with a left one are marked."""
     decision = tactic_for(state.spec)(state.spec, sides, pairs)
     if state.spec.keeps_right:
@@ -292,7 +292,7 @@ def _pairs(sides: Sides, new: Int64s, found: Int64s, waiting: Int64s, came: Int6
 def emitted_of(
     state: JoinState,
     means: Means,
-    decisions: list[Decision],
+    decisions: list[Emission],
     closings: list[Held],
     void_left: Int64s,
     right_alone: list[Int64s],

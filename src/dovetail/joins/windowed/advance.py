@@ -9,7 +9,7 @@ from dovetail.joins.emitted import Emitted
 from dovetail.joins.kind import add_totals, counted_totals
 from dovetail.joins.rows.gather import key_numbers
 from dovetail.joins.step_input import LiveState, StepInput, Totals
-from dovetail.joins.windowed.step import Closing, Means, found_so_far, nothing_emitted, step
+from dovetail.joins.windowed.step import ClosedWindows, Means, found_so_far, nothing_emitted, step
 from dovetail.joins.worth import worth_in
 from dovetail.model.join_kind import WindowedJoin
 
@@ -63,7 +63,7 @@ def _threads(tasks: int) -> int:
     return max(1, (os.cpu_count() or 1) // max(1, tasks))
 
 
-def _totals(done: Closing) -> Totals:
+def _totals(done: ClosedWindows) -> Totals:
     """Windows that were joined when they were over, and in how many steps by which algorithm."""
     totals = {"windows": done.windows}
     if done.algorithm is not None:

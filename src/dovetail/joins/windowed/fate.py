@@ -13,16 +13,15 @@ at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dovetail.joins.interval.replay import steps_taken
 from dovetail.joins.known import At, Came, Doubt, Known, Match, Status, gone_us
-from dovetail.joins.picking import Picking
+from dovetail.joins.picking import PickingOf
 from dovetail.joins.rows.key_rows import KeyRow
 from dovetail.joins.windowed.replay import Picks, Stay, WindowOutcome, window_replay
-from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import WindowedJoin
 from dovetail.model.offset import NEVER
 from dovetail.model.time_codes import unusable
@@ -91,13 +90,8 @@ class WindowFate:
         return next((status for status in every if status in found), "unmatched")
 
 
-def window_fates(
-    known: Known,
-    wanted: Sequence[KeyRow],
-    picking_of: Callable[[IntervalSpec], Picking | None] = lambda _: None,
-) -> list[WindowFate]:
-    """The fate of some of the left rows of the key. `picking_of` a join that picks partners by value: what
-    compares them."""
+def window_fates(known: Known, wanted: Sequence[KeyRow], picking_of: PickingOf) -> list[WindowFate]:
+    """The fate of some of the left rows of the key."""
     window, rows = known.window_join, (known.left.rows, known.right.rows)
     kinds = [kind for at in range(len(known.records)) if isinstance(kind := known.kind_at(at), WindowedJoin)]
     emits = [kind.window.emit for kind in kinds]

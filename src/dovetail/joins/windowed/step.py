@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from dovetail.intra_window.at_rest import pairs_at_rest
 from dovetail.joins.buffer import Held
-from dovetail.joins.emitted import NO_COPIES, NONE, Bounds, Copies, Counts, Emitted, SameKey, counted
+from dovetail.joins.emitted import NO_COPIES, NONE, Copies, Counts, Emitted, SameKey, WindowBounds, counted
 from dovetail.joins.state import JoinState
 from dovetail.joins.streams import Arrivals, Times, usable
 from dovetail.joins.tactics import Worth, best_of
@@ -90,22 +90,22 @@ class Closed(NamedTuple):
 
     left: Int64s
     right: Int64s
-    pair_bounds: Bounds
+    pair_bounds: WindowBounds
     left_alone: Int64s
-    left_bounds: Bounds
+    left_bounds: WindowBounds
     right_alone: Int64s
-    right_bounds: Bounds
+    right_bounds: WindowBounds
     matched: int
     windows: int
     algorithm: str | None
     collisions: int
 
 
-NOWHERE = Bounds(NONE, NONE)
+NOWHERE = WindowBounds(NONE, NONE)
 NOTHING = Closed(NONE, NONE, NOWHERE, NONE, NOWHERE, NONE, NOWHERE, 0, 0, None, 0)
 
 
-class Closing(NamedTuple):
+class ClosedWindows(NamedTuple):
     """What a step put out, and how: the number of windows that were joined, and by which algorithm, if
     any."""
 
@@ -114,7 +114,7 @@ class Closing(NamedTuple):
     algorithm: str | None
 
 
-def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> Closing:
+def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means: Means) -> ClosedWindows:
     """Take in new rows, let the stream times pass to `until`, and say what comes out."""
     window, spec, before = means.window, state.spec, state.times
     until = until.after(before)
@@ -128,7 +128,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
     if window.is_session:
         behind = Copied(np.flatnonzero(late_left), NONE), Copied(np.flatnonzero(late_right), NONE)
         alone = new_left.where(late_left), new_right.where(late_right)
-        late_bounds = [Bounds(held.time, held.time + window.length_us) for held in alone]
+        late_bounds = [WindowBounds(held.time, held.time + window.length_us) for held in alone]
         closed, peak_rows = _sessions(
             state, new_left.where(~late_left), new_right.where(~late_right), was, now, means
         )
@@ -182,7 +182,7 @@ def step(state: JoinState, left: Arrivals, right: Arrivals, until: Times, means:
         (NONE, NONE),
         _joined(closed.pair_bounds, left_bounds, right_bounds),
     )
-    return Closing(emitted, closed.windows, closed.algorithm)
+    return ClosedWindows(emitted, closed.windows, closed.algorithm)
 
 
 def found_so_far(state: JoinState, means: Means) -> Emitted:
@@ -311,7 +311,7 @@ def _closed(
     state: JoinState,
     left: Copied,
     right: Copied,
-    bounds_of: Callable[[Int64s], Bounds],
+    bounds_of: Callable[[Int64s], WindowBounds],
     met: _Met,
     windows: int,
     held: tuple[Held, Held],
@@ -468,7 +468,7 @@ def _sessions(
         state,
         Copied(ended_left.row, in_left),
         Copied(ended_right.row, in_right),
-        lambda numbers: Bounds(first[numbers], last[numbers] + gap),
+        lambda numbers: WindowBounds(first[numbers], last[numbers] + gap),
         met,
         int(np.count_nonzero(over)),
         (ended_left, ended_right),
@@ -498,15 +498,15 @@ def _expanded(first: Int64s, last: Int64s) -> Copied:
     return Copied(rows, first[rows] + np.arange(len(rows)) - begins[rows])
 
 
-def _bounds(window: WindowJoin, numbers: Int64s) -> Bounds:
+def _bounds(window: WindowJoin, numbers: Int64s) -> WindowBounds:
     start = numbers * window.every_us
-    return Bounds(start, start + window.length_us)
+    return WindowBounds(start, start + window.length_us)
 
 
-def _no_bounds(rows: Int64s) -> Bounds:
+def _no_bounds(rows: Int64s) -> WindowBounds:
     """For rows without a key or a time: they are in no window."""
-    return Bounds(np.full(len(rows), NEVER, np.int64), np.full(len(rows), NEVER, np.int64))
+    return WindowBounds(np.full(len(rows), NEVER, np.int64), np.full(len(rows), NEVER, np.int64))
 
 
-def _joined(*bounds: Bounds) -> Bounds:
-    return Bounds(*(np.concatenate(ends) for ends in zip(*bounds, strict=True)))
+def _joined(*bounds: WindowBounds) -> WindowBounds:
+    return WindowBounds(*(np.concatenate(ends) for ends in zip(*bounds, strict=True)))

@@ -46,7 +46,7 @@ _US = 1_000_000
 _FURTHEST_S = 9.0e12
 
 
-class Fields(NamedTuple):
+class JsonFields(NamedTuple):
     """`names` ends at `ends`. `least`, `most`: of a whole number as it is written; `scale`: what it is
     multiplied by."""
 
@@ -58,7 +58,7 @@ class Fields(NamedTuple):
     scale: Int64s
 
 
-class Columns(NamedTuple):
+class JsonColumns(NamedTuple):
     """A row for each field. `reals` is the memory of `words`. No text and nothing is given before parsing."""
 
     words: NDArray[np.int64]
@@ -68,7 +68,9 @@ class Columns(NamedTuple):
 
 
 @borrowing_kernel
-def parse(data: int, ends: Int32s, present: Bools, fields: Fields, columns: Columns, odd: Bools) -> None:
+def parse(
+    data: int, ends: Int32s, present: Bools, fields: JsonFields, columns: JsonColumns, odd: Bools
+) -> None:
     """Values that follow each other at an address. One that is not present is an object without fields."""
     for i in range(len(odd)):
         odd[i] = present[i] and not _object(data, ends[i], ends[i + 1], fields, columns, i)
@@ -91,7 +93,7 @@ def texts(data: int, starts: Int64s, ends: Int32s, buffer: int) -> None:
 
 
 @inner_borrowing_kernel
-def _object(data: int, at: int, end: int, fields: Fields, columns: Columns, row: int) -> bool:
+def _object(data: int, at: int, end: int, fields: JsonFields, columns: JsonColumns, row: int) -> bool:
     at = _space(data, at, end)
     if at >= end or _byte(data + at) != _OPEN:
         return False
@@ -132,7 +134,7 @@ def _object(data: int, at: int, end: int, fields: Fields, columns: Columns, row:
 
 
 @inner_borrowing_kernel
-def _named(data: int, start: int, stop: int, fields: Fields, guess: int) -> int:
+def _named(data: int, start: int, stop: int, fields: JsonFields, guess: int) -> int:
     """The field of this name, -1 if there is none. The guessed one is looked at first."""
     count = len(fields.kinds)
     for n in range(count):
@@ -153,7 +155,9 @@ def _named(data: int, start: int, stop: int, fields: Fields, guess: int) -> int:
 
 
 @inner_borrowing_kernel
-def _value(data: int, at: int, end: int, fields: Fields, field: int, columns: Columns, row: int) -> int:
+def _value(
+    data: int, at: int, end: int, fields: JsonFields, field: int, columns: JsonColumns, row: int
+) -> int:
     """Behind the value of a field."""
     kind = fields.kinds[field]
     after = _literal(data, at, end, _NULL)

@@ -90,7 +90,7 @@ class CsvSource:
             reject(row.text, f"expected {row.expected_columns} fields, found {row.actual_columns}")
             return "skip"
 
-        with self._file.open_text() as (stream, file), contextlib.closing(Feed(stream, file)) as feed:
+        with self._file.open_text() as (stream, file), contextlib.closing(ReadAhead(stream, file)) as feed:
             with self._file.trouble("CSV file"):
                 reader = pcsv.open_csv(
                     pa.PythonFile(feed, mode="r"),
@@ -119,7 +119,7 @@ class CsvSource:
                 yield batch, feed.position
 
 
-class Feed:
+class ReadAhead:
     """What Arrow's reader reads from, ahead of us in a thread of its own, and possibly after we have stopped.
 
     So the file below is closed only when no read is under way, and never read after that: its descriptor may

@@ -19,7 +19,7 @@ WHERE = "the rows that were appended"
 
 
 @dataclass(frozen=True)
-class TableSource:
+class MemorySource:
     table: pa.Table
 
     def infer(self) -> pa.Schema:

@@ -137,7 +137,7 @@ def _timestamps(texts: pa.Array) -> pa.Array:
     return pc.coalesce(pc.if_else(zoned, texts, nothing).cast(TIMESTAMP), local)
 
 
-class Part(NamedTuple, Generic[Value]):
+class SalvagedPart(NamedTuple, Generic[Value]):
     """Rows `start..stop-1`: what the attempt gave, or why it failed."""
 
     start: int
@@ -146,7 +146,7 @@ class Part(NamedTuple, Generic[Value]):
     reason: str | None
 
 
-def salvage(count: int, attempt: Callable[[int, int], Value]) -> Iterator[Part[Value]]:
+def salvage(count: int, attempt: Callable[[int, int], Value]) -> Iterator[SalvagedPart[Value]]:
     """Run `attempt(start, stop)` over all rows; it raises ArrowInvalid where a row is bad. What fails is
     halved until it is one row: the parts cover all rows in order, and a part that failed is one row long.
     With `k` bad rows that takes about `k log(count / k)` attempts; with none, one."""
@@ -154,10 +154,10 @@ def salvage(count: int, attempt: Callable[[int, int], Value]) -> Iterator[Part[V
     while pending:
         start, stop = pending.pop()
         try:
-            yield Part(start, stop, attempt(start, stop), None)
+            yield SalvagedPart(start, stop, attempt(start, stop), None)
         except pa.ArrowInvalid as error:
             if stop - start == 1:
-                yield Part(start, stop, None, str(error))
+                yield SalvagedPart(start, stop, None, str(error))
             else:
                 middle = (start + stop) // 2
                 pending += [(middle, stop), (start, middle)]

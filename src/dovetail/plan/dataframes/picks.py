@@ -19,7 +19,7 @@ from dovetail.plan.dialect import pql_sql, spark_sql
 from dovetail.plan.functions import aggregates_in
 from dovetail.plan.joins.expressions import expression_of
 from dovetail.plan.joins.picks import over_operands
-from dovetail.plan.joins.theta import Operands
+from dovetail.plan.joins.theta import SlicedOperands
 from dovetail.plan.nearest import did_you_mean
 from dovetail.plan.tree import column
 
@@ -51,7 +51,7 @@ def picked_by(
         )
     columns: dict[Side, Sequence[str]] = {"left": left, "right": right}
     compared = tree.copy().transform(lambda node: _named(node, columns))
-    operands = Operands({"left": "left", "right": "right"})
+    operands = SlicedOperands({"left": "left", "right": "right"})
     try:
         over = over_operands(compared, SIDES, lambda _: None, operands.column)
     except PlanError as error:

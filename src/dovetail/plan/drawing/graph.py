@@ -51,7 +51,7 @@ class Node:
 
 
 @dataclass
-class Graph:
+class PlanGraph:
     title: str
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[tuple[str, str]] = field(default_factory=list)
@@ -68,9 +68,9 @@ class Graph:
             self.edges.append((start, stop))
 
 
-def graph_of(program: Program, plan: Plan) -> Graph:
+def graph_of(program: Program, plan: Plan) -> PlanGraph:
     """The graph of a plan, given the rewritten program that it was built from."""
-    graph = Graph(plan.application)
+    graph = PlanGraph(plan.application)
     tables = [statement for statement in program if isinstance(statement, CreateTable)]
     by_output = {table.storage.category: table for table in tables}
     late = delays(plan)
@@ -95,7 +95,7 @@ def _table_of_join(program: Program, stage: JoinStage) -> CreateTable:
 
 
 def _add_stage(
-    graph: Graph, program: Program, stage: Stage, table: CreateTable, late: dict[str, JoinDelays]
+    graph: PlanGraph, program: Program, stage: Stage, table: CreateTable, late: dict[str, JoinDelays]
 ) -> None:
     if isinstance(stage, SlicerStage):
         side = isinstance(stage.output, CategoryOutput) and stage.output.time is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from dovetail.plan.drawing.graph import Graph, Node
+from dovetail.plan.drawing.graph import Node, PlanGraph
 from dovetail.plan.drawing.layout import lay_out
 
 WIDEST = 56
@@ -20,7 +20,7 @@ _FILL = {
 }
 
 
-def draw_svg(graph: Graph) -> str:
+def draw_svg(graph: PlanGraph) -> str:
     widths = {name: _width(node) for name, node in graph.nodes.items()}
     heights = {name: _height(node) for name, node in graph.nodes.items()}
     layout = lay_out(list(graph.nodes), graph.edges, lambda name: heights[name], GAP_ACROSS)

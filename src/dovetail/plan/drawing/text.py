@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dovetail.plan.drawing.graph import Graph, Node
+from dovetail.plan.drawing.graph import Node, PlanGraph
 from dovetail.plan.drawing.layout import BoxLayout, lay_out
 
 WIDEST = 52
@@ -14,7 +14,7 @@ _LINES = dict(enumerate(" ││││┘┐┤─└┌├─┴┬┼"))
 _ROUND = {"category": "╭╮╰╯", "files": "╭╮╰╯", "sink": "╭╮╰╯"}
 
 
-def draw_text(graph: Graph) -> str:
+def draw_text(graph: PlanGraph) -> str:
     """Data has round corners, operators have square ones."""
     boxes = {name: _box(node) for name, node in graph.nodes.items()}
     layout = lay_out(list(graph.nodes), graph.edges, lambda name: float(len(boxes[name][0])), 3.0)

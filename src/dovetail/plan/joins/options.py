@@ -57,7 +57,7 @@ Needs = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Option:
+class KnownOption:
     """One row of the table. A default of None is explained in the sentence."""
 
     name: str
@@ -99,14 +99,14 @@ def _choice(
     sentence: str,
     needs: Needs | None = None,
     joins: Joins = ALL,
-) -> Option:
-    return Option(name, "choice", default, sentence, needs, joins, choices)
+) -> KnownOption:
+    return KnownOption(name, "choice", default, sentence, needs, joins, choices)
 
 
 def _interval(
     name: str, default: int | None, sentence: str, needs: Needs | None = None, joins: Joins = ALL
-) -> Option:
-    return Option(name, "interval", default, sentence, needs, joins)
+) -> KnownOption:
+    return KnownOption(name, "interval", default, sentence, needs, joins)
 
 
 def _whole(
@@ -117,12 +117,12 @@ def _whole(
     joins: Joins = ALL,
     low: int = 1,
     high: int = MOST_NUMBER,
-) -> Option:
-    return Option(name, "integer", default, sentence, needs, joins, low=low, high=high)
+) -> KnownOption:
+    return KnownOption(name, "integer", default, sentence, needs, joins, low=low, high=high)
 
 
-def _rows(name: str, sentence: str) -> Option:
-    return Option(name, "rows", None, sentence, joins=NOT_KEYED, high=MOST_WINDOW_ROWS)
+def _rows(name: str, sentence: str) -> KnownOption:
+    return KnownOption(name, "rows", None, sentence, joins=NOT_KEYED, high=MOST_WINDOW_ROWS)
 
 
 _ESTIMATE = EstimateSpec()
@@ -131,14 +131,14 @@ _PACED = ("pacing", ("on",))
 _ESTIMATED = ("stream_time", get_args(Statistic))
 _PERCENTILE = ("stream_time", ("percentile",))
 
-OPTIONS: tuple[Option, ...] = (
+OPTIONS: tuple[KnownOption, ...] = (
     _choice(
         "match",
         get_args(Match),
         "all",
         "Return every partner of a left row, or only one; within windows, one in each window.",
     ),
-    Option(
+    KnownOption(
         "pick",
         "pick",
         "first",
@@ -198,7 +198,7 @@ OPTIONS: tuple[Option, ...] = (
         _FIXED,
         high=1000,
     ),
-    Option(
+    KnownOption(
         "percentile",
         "number",
         _ESTIMATE.percentile,
@@ -347,7 +347,7 @@ class JoinOptions:
         return IntervalSpec(before_us, after_us, how, self.match, self.pick, *caps, picked_by)
 
 
-def find(name: str) -> Option:
+def find(name: str) -> KnownOption:
     """The option of that name, or an error that lists all options and suggests the nearest."""
     option = BY_NAME.get(name.lower())
     if option is None:
@@ -359,7 +359,7 @@ def find(name: str) -> Option:
     return option
 
 
-def checked(option: Option, value: object) -> Value:
+def checked(option: KnownOption, value: object) -> Value:
     """The value, if the option accepts it."""
     hint = None
     if option.kind in ("choice", "pick"):
@@ -375,7 +375,7 @@ def checked(option: Option, value: object) -> Value:
     raise PlanError(f"join option `{option.name}` cannot be {shown!r}", expected=option.expected, hint=hint)
 
 
-def _is_number(value: object, option: Option) -> TypeGuard[int | float]:
+def _is_number(value: object, option: KnownOption) -> TypeGuard[int | float]:
     kinds = (int, float) if option.kind == "number" else (int,)
     return isinstance(value, kinds) and not isinstance(value, bool)
 

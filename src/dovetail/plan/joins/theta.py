@@ -28,7 +28,7 @@ from dovetail.plan.types import Environment
 
 
 @dataclass
-class Operands:
+class SlicedOperands:
     """The columns that each side's slicer writes for the conditions, in the order they are met."""
 
     relations: dict[str, str]  # the name of each side in the join
@@ -49,7 +49,7 @@ def rewritten(
     join: JoinView,
     conditions: Sequence[exp.Expr],
     environment: Environment,
-    operands: Operands,
+    operands: SlicedOperands,
 ) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """The conditions over operands, for the join, and those that only Spark can evaluate, for after it."""
     on, after = [], []

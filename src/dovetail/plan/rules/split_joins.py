@@ -26,7 +26,7 @@ from dovetail.plan.joins.filters import filters
 from dovetail.plan.joins.options import spelled_out
 from dovetail.plan.joins.picks import pick_over_operands
 from dovetail.plan.joins.sides import JoinSide, SideNames, keys_of_one_type, time_as_timestamp
-from dovetail.plan.joins.theta import Operands, rewritten
+from dovetail.plan.joins.theta import SlicedOperands, rewritten
 from dovetail.plan.joins.windows import window_call
 from dovetail.plan.physical import ScribeSource
 from dovetail.plan.problems import each_statement
@@ -77,7 +77,7 @@ class _Split:
         items = [self._item(columns, item) for item in self.query.expressions]
         environment = environment_of(self.query, self.types)
         before, on, after = filters(self.program, self.join)
-        operands = Operands({side: names[side].input for side in names})
+        operands = SlicedOperands({side: names[side].input for side in names})
         on, unknown = rewritten(self.program, self.join, on, environment, operands)
         picked_by = pick_over_operands(self.program, self.join, environment, operands.column)
         conditions = [columns.after(node) for node in (*unknown, *after)]

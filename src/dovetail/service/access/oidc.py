@@ -56,7 +56,7 @@ class Provider:
 
 
 @dataclass(frozen=True)
-class Journey:
+class LoginJourney:
     """What the browser is sent to, and what must be the same when it comes back."""
 
     address: str
@@ -88,7 +88,7 @@ def write_provider(home: str, provider: Provider | None) -> None:
         store.replace(PATH, document.encode(KIND, VERSION, asdict(provider)))
 
 
-def begin(provider: Provider, back: str) -> Journey:
+def begin(provider: Provider, back: str) -> LoginJourney:
     """`back`: the address of this service that the provider sends people back to."""
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
@@ -104,7 +104,7 @@ def begin(provider: Provider, back: str) -> Journey:
     }
     address = _described(provider)["authorization_endpoint"]
     mark = "&" if "?" in address else "?"
-    return Journey(f"{address}{mark}{urllib.parse.urlencode(asked)}", state, nonce, verifier)
+    return LoginJourney(f"{address}{mark}{urllib.parse.urlencode(asked)}", state, nonce, verifier)
 
 
 def finish(

@@ -10,7 +10,7 @@ from dovetail.errors import DovetailError, Unreachable
 from dovetail.log import document
 from dovetail.log.homes.filesystem import open_store
 from dovetail.service.alarms.look import Look
-from dovetail.service.alarms.ringing import Held, Key, News, ring
+from dovetail.service.alarms.ringing import HeldAlarm, Key, News, ring
 from dovetail.service.alarms.rules import ALARMS
 from dovetail.service.alarms.sending import send
 from dovetail.service.alarms.settings import Target, read_settings
@@ -39,10 +39,10 @@ class Bell:
         self._unsent: list[tuple[Target, News]] = []
 
     @property
-    def ringing(self) -> list[Held]:
+    def ringing(self) -> list[HeldAlarm]:
         return sorted((one for one in self._held.values() if one.rings), key=lambda one: one.since_us)
 
-    def of(self, application: str) -> list[Held]:
+    def of(self, application: str) -> list[HeldAlarm]:
         return [one for one in self.ringing if one.application == application]
 
     def look(self, looks: Iterable[Look]) -> list[News]:
@@ -78,19 +78,19 @@ class Bell:
                 self._unsent.append((target, news))
 
 
-def _write(home: str, held: dict[Key, Held]) -> None:
+def _write(home: str, held: dict[Key, HeldAlarm]) -> None:
     body = {"held": [asdict(one) for one in held.values()]}
     store = open_store(home)
     store.make_folder("service")
     store.replace(PATH, document.encode(KIND, VERSION, body), durable=False)
 
 
-def _read(home: str) -> dict[Key, Held]:
+def _read(home: str) -> dict[Key, HeldAlarm]:
     """If the file cannot be read, an alarm may ring a second time, nothing worse."""
     try:
         data = open_store(home).read(PATH)
         body = document.decode(data, KIND, VERSION, where=PATH, remedy="delete the file")
-        found = [Held(**one) for one in body["held"]]
+        found = [HeldAlarm(**one) for one in body["held"]]
     except (FileNotFoundError, DovetailError, KeyError, TypeError):
         return {}
     return {one.key: one for one in found}

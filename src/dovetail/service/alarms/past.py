@@ -25,7 +25,7 @@ Read = Callable[[str, float, float], Sequence[Figures]]
 """The figures of an application after a moment and up to another, in the order of time."""
 
 
-class Past:
+class FigurePast:
     """For one application. `figure`: the one whose usual value is wanted."""
 
     def __init__(self, application: str, figure: str, read: Read) -> None:

@@ -21,7 +21,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldAlarm:
     """An alarm that holds, or did a moment ago."""
 
     application: str
@@ -42,21 +42,21 @@ class News:
     """What people hear: an alarm begins to ring, or is over."""
 
     what: Literal["rings", "over"]
-    held: Held
+    held: HeldAlarm
 
 
 def ring(
-    before: Mapping[Key, Held],
+    before: Mapping[Key, HeldAlarm],
     found: Iterable[tuple[str, Alarm, str]],
     muted: Callable[[str, str], bool],
     now_us: int,
-) -> tuple[dict[Key, Held], list[News]]:
+) -> tuple[dict[Key, HeldAlarm], list[News]]:
     """`found`: application, alarm and words of all that hold now. A muted alarm holds and does not ring."""
-    after: dict[Key, Held] = {}
+    after: dict[Key, HeldAlarm] = {}
     news: list[News] = []
     for application, alarm, words in found:
         key = application, alarm.name
-        held = before.get(key) or Held(application, alarm.name, alarm.severity, now_us, now_us, words)
+        held = before.get(key) or HeldAlarm(application, alarm.name, alarm.severity, now_us, now_us, words)
         held = replace(held, since_us=min(held.since_us, now_us), seen_us=now_us, words=words)
         if not held.rings and now_us - held.since_us >= alarm.after_us and not muted(*key):
             held = replace(held, rings=True)

@@ -37,7 +37,7 @@ class Mute:
 
 
 @dataclass(frozen=True)
-class Change:
+class RuleChange:
     """When somebody wants an alarm to ring, instead of when the table says. None: as the table says."""
 
     application: str
@@ -50,7 +50,7 @@ class Change:
 class AlarmSettings:
     targets: tuple[Target, ...] = ()
     mutes: tuple[Mute, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RuleChange, ...] = ()
 
     def changed(self, application: str, alarm: Alarm) -> Alarm:
         """The alarm as somebody wants it for this application, or for all."""
@@ -115,7 +115,7 @@ def mute(home: str, application: str, name: str, hours: float) -> None:
     _write(home, replace(settings, mutes=(*others, *own)))
 
 
-def change(home: str, wanted: Change) -> None:
+def change(home: str, wanted: RuleChange) -> None:
     """Instead of an earlier change of the same; one that says nothing undoes it."""
     if wanted.name not in {one.name for one in RUNBOOKS}:
         raise SettingError(
@@ -151,10 +151,10 @@ def _mute(body: Any) -> Mute:
     return Mute(said.text(fields["application"]), said.text(fields["name"]), said.time_us(fields["until_us"]))
 
 
-def _change(body: Any) -> Change:
-    fields = said.fields(body, Change.__dataclass_fields__)
+def _change(body: Any) -> RuleChange:
+    fields = said.fields(body, RuleChange.__dataclass_fields__)
     after_us = None if fields["after_us"] is None else said.whole(fields["after_us"])
     severity = None if fields["severity"] is None else said.text(fields["severity"])
     if severity not in (None, *get_args(Severity)):
         raise ValueError(f"{severity!r} is not a severity")
-    return Change(said.text(fields["application"]), said.text(fields["name"]), after_us, severity)  # type: ignore[arg-type]
+    return RuleChange(said.text(fields["application"]), said.text(fields["name"]), after_us, severity)  # type: ignore[arg-type]

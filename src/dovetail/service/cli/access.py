@@ -74,13 +74,13 @@ def set_password(name: UserName, *, password_stdin: Stdin = False, home: Home = 
     from dovetail.service.access.passwords import hashed
     from dovetail.service.access.people import change, change_user, known_user, read_access
     from dovetail.service.cli.me import audit_mine
-    from dovetail.service.server.ledger import Ledger, ledger_path
+    from dovetail.service.server.ledger import ServiceLedger, ledger_path
 
     place = home_at(home)
     known_user(read_access(place), name)
     password = hashed(asked_password(password_stdin))
     change(place, lambda before: change_user(before, name, password=password))
-    Ledger(ledger_path(place)).end_sessions(name)
+    ServiceLedger(ledger_path(place)).end_sessions(name)
     audit_mine(place, f"password of {name} set")
 
 

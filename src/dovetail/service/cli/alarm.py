@@ -86,12 +86,12 @@ def change_alarm(
 
     from dovetail.errors import SettingError
     from dovetail.service.alarms.runbooks import Severity
-    from dovetail.service.alarms.settings import Change, change
+    from dovetail.service.alarms.settings import RuleChange, change
     from dovetail.service.cli.preview import length_us
 
     if severity not in (None, *get_args(Severity)):
         raise SettingError(f"there is no severity {severity}", expected="page or ticket")
-    wanted = Change(application, name, length_us(after), cast("Severity | None", severity))
+    wanted = RuleChange(application, name, length_us(after), cast("Severity | None", severity))
     change(home_at(home), wanted)
 
 

@@ -11,7 +11,7 @@ from dovetail.errors import DovetailError
 from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
 
 if TYPE_CHECKING:
-    from dovetail.engine.asked_tasks import Asked
+    from dovetail.engine.asked_tasks import AskedTasks
     from dovetail.model.join_config import JoinConfig
 
 
@@ -60,7 +60,7 @@ def _show(application: str, configs: list[JoinConfig], as_json: bool) -> None:
             console.print(Text(str(found.trouble), style="yellow"), soft_wrap=True)
 
 
-def _as_data(config: JoinConfig, now: int | None, found: Asked) -> dict[str, object]:
+def _as_data(config: JoinConfig, now: int | None, found: AskedTasks) -> dict[str, object]:
     return {
         "name": config.join,
         "tasks": now,

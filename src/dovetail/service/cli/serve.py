@@ -38,14 +38,14 @@ def serve(
 ) -> None:
     """Keep the applications of a home running, with a portal in the browser and an API. Applications keep
     running when the service ends; the next service finds them."""
-    from dovetail.service.server.ledger import Ledger, ledger_path
+    from dovetail.service.server.ledger import ServiceLedger, ledger_path
     from dovetail.service.server.listening import Listening, require_safe
 
     place = home_at(home)
     wanted = Listening(host, port, tuple(name or ()), tls_cert, tls_key, proxy)
     require_safe(wanted, place)
     if link:
-        secret = Ledger(ledger_path(place)).new_link()
+        secret = ServiceLedger(ledger_path(place)).new_link()
         typer.echo(f"{wanted.address(port)}/login?link={secret}")
         return
     from dovetail.service.server.running import serve_home

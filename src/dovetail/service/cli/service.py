@@ -260,16 +260,16 @@ def _decided_again(home: str, application: str, most: int) -> list[tuple[int, st
     import time
 
     from dovetail.service.scaler.loop import histories, replay
-    from dovetail.service.scaler.sample import Limits
-    from dovetail.service.server.ledger import Ledger, ledger_path
+    from dovetail.service.scaler.sample import TaskLimits
+    from dovetail.service.server.ledger import ServiceLedger, ledger_path
 
-    ledger = Ledger(ledger_path(home))
+    ledger = ServiceLedger(ledger_path(home))
     history = ledger.history(application, time.time() - 86_400, most=10_000)
     ledger.close()
     found = [
         (round(at_s * 1e6), f"{join} {said.direction} to {said.tasks} tasks: {said.reason}")
         for join, samples in histories(history).items()
-        for at_s, said in replay(samples, Limits(1, most, "--most"))
+        for at_s, said in replay(samples, TaskLimits(1, most, "--most"))
     ]
     return sorted(found)
 

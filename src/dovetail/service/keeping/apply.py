@@ -16,7 +16,7 @@ Difference = Literal["new", "changed", "stopped", "same"]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedFile:
     """One file of the folder beside what is wanted now."""
 
     file: Path
@@ -31,7 +31,7 @@ class Planned:
 class Applied:
     """`elsewhere`: applications of the service that the folder does not have. They are left as they are."""
 
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedFile, ...]
     elsewhere: tuple[str, ...]
 
     @property
@@ -64,16 +64,16 @@ def apply(home: str, applied: Applied, *, by: str) -> list[Wanted]:
     return [verbs.deploy(home, one.text, by=by)[0] for one in applied.planned if one.difference != "same"]
 
 
-def _planned(home: str, file: Path, owner: str | None) -> Planned:
+def _planned(home: str, file: Path, owner: str | None) -> PlannedFile:
     text = read_pql(file)
     name = verbs.name_in(text) or ""
     try:
         known = find_wanted(home, name) if name else None
     except DovetailError as error:
-        return Planned(file, name, text, "new", (Finding("named", error),), ())
+        return PlannedFile(file, name, text, "new", (Finding("named", error),), ())
     there = known is not None and known.state != "deleted"
     landing = land(home, text, name if there else None, owner)
-    return Planned(file, name, text, _difference(known, text), tuple(landing.findings), landing.changes)
+    return PlannedFile(file, name, text, _difference(known, text), tuple(landing.findings), landing.changes)
 
 
 def _difference(known: Wanted | None, text: str) -> Difference:

@@ -24,7 +24,7 @@ LOOKED_AT = 256
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ResourceEstimate:
     """`filled_s`: until all its joins hold what they will."""
 
     memory_bytes: int
@@ -35,7 +35,7 @@ class Estimate:
     """Inputs whose rate is not known."""
 
 
-def estimate(home: str, plan: Plan) -> Estimate:
+def estimate(home: str, plan: Plan) -> ResourceEstimate:
     rates = dict(_rates(home, plan))
     memory, tasks, filled_s = 0.0, 0, 0.0
     for stage in plan.stages:
@@ -47,7 +47,7 @@ def estimate(home: str, plan: Plan) -> Estimate:
             tasks += stage.settings.tasks or 1
     unknown = tuple(sorted(name for name, rate in rates.items() if rate is None))
     total = sum(rate for rate in rates.values() if rate is not None)
-    return Estimate(round(memory), total, tasks, math.ceil(filled_s), unknown)
+    return ResourceEstimate(round(memory), total, tasks, math.ceil(filled_s), unknown)
 
 
 def _rates(home: str, plan: Plan) -> Iterator[tuple[str, float | None]]:

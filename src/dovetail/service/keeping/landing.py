@@ -27,7 +27,7 @@ from dovetail.log.category import Category, list_categories
 from dovetail.plan.application_file import list_applications, read_application
 from dovetail.plan.physical import FileSink, Output, Plan, ScribeSink, ScribeSource
 from dovetail.plan.statements import Program
-from dovetail.service.keeping.estimate import Estimate, estimate
+from dovetail.service.keeping.estimate import ResourceEstimate, estimate
 from dovetail.service.keeping.presence import master_of
 from dovetail.service.keeping.quotas import EVERYBODY, QuotaError, Usage, allowed, exceeded
 from dovetail.service.keeping.usage import usages
@@ -53,7 +53,7 @@ class Landing:
     text: str
     application: str | None = None
     owner: str | None = None
-    estimate: Estimate | None = None
+    estimate: ResourceEstimate | None = None
     program: Program | None = None
     plan: Plan | None = None
     changes: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from statistics import median, stdev
 
-from dovetail.service.scaler.sample import Change, Limits, Sample, Verdict
+from dovetail.service.scaler.sample import LoadSample, TaskChange, TaskLimits, Verdict
 
 TARGET_USE = 0.7
 CATCH_UP_S = 600.0
@@ -43,7 +43,7 @@ FEW_SAMPLES = 3
 MEMORY_ROOM = 1.25
 
 
-def decide(samples: Sequence[Sample], changes: Sequence[Change], limits: Limits) -> Verdict:
+def decide(samples: Sequence[LoadSample], changes: Sequence[TaskChange], limits: TaskLimits) -> Verdict:
     """`samples` and `changes` in the order of time, of a day or more; the last sample is now."""
     if not samples:
         return Verdict("hold", limits.least, "nothing was measured yet")
@@ -53,12 +53,14 @@ def decide(samples: Sequence[Sample], changes: Sequence[Change], limits: Limits)
     return Verdict(verdict.direction, verdict.tasks, verdict.reason, verdict.stuck, memory)
 
 
-def wanted_rate(sample: Sample) -> float:
+def wanted_rate(sample: LoadSample) -> float:
     """Rows per second that a join should be able to take."""
     return sample.rate / TARGET_USE + sample.backlog / CATCH_UP_S + sample.rate * RESTART_S / CATCH_UP_S
 
 
-def _tasks(samples: Sequence[Sample], changes: Sequence[Change], limits: Limits, now: Sample) -> Verdict:
+def _tasks(
+    samples: Sequence[LoadSample], changes: Sequence[TaskChange], limits: TaskLimits, now: LoadSample
+) -> Verdict:
     last = changes[-1] if changes else None
     recent = _since(samples, now.at_s - UP_AFTER_S)
     if any(sample.replaying for sample in recent):
@@ -79,7 +81,9 @@ def _tasks(samples: Sequence[Sample], changes: Sequence[Change], limits: Limits,
     return _down(samples, changes, limits, now, capacity)
 
 
-def _up(now: Sample, changes: Sequence[Change], limits: Limits, needed: int, capacity: float) -> Verdict:
+def _up(
+    now: LoadSample, changes: Sequence[TaskChange], limits: TaskLimits, needed: int, capacity: float
+) -> Verdict:
     wanted, why = max(needed, now.tasks * _stride(now, changes)), _words(now, needed, capacity)
     if (gain := _disappointing(now, changes, capacity)) is not None:
         words = f"the last step up gained {gain:.0%} of what was expected: more tasks do not help ({why})"
@@ -98,7 +102,11 @@ def _up(now: Sample, changes: Sequence[Change], limits: Limits, needed: int, cap
 
 
 def _down(
-    samples: Sequence[Sample], changes: Sequence[Change], limits: Limits, now: Sample, capacity: float
+    samples: Sequence[LoadSample],
+    changes: Sequence[TaskChange],
+    limits: TaskLimits,
+    now: LoadSample,
+    capacity: float,
 ) -> Verdict:
     hour = _since(samples, now.at_s - DOWN_AFTER_S)
     since_s = changes[-1].at_s if changes else samples[0].at_s
@@ -119,16 +127,16 @@ def _down(
     return Verdict("down", target, words)
 
 
-def _stride(now: Sample, changes: Sequence[Change]) -> int:
+def _stride(now: LoadSample, changes: Sequence[TaskChange]) -> int:
     """By what the number of tasks grows at least: the fewer changes are left to a day, the more."""
     return 2 if len(_lately(now, changes)) < CHANGES_A_DAY // 2 else 4
 
 
-def _lately(now: Sample, changes: Sequence[Change]) -> list[Change]:
+def _lately(now: LoadSample, changes: Sequence[TaskChange]) -> list[TaskChange]:
     return [change for change in changes if change.at_s > now.at_s - DAY_S]
 
 
-def _capacity(samples: Sequence[Sample], now: Sample) -> tuple[float, float] | None:
+def _capacity(samples: Sequence[LoadSample], now: LoadSample) -> tuple[float, float] | None:
     """Rows per second of a task, with the standard error: by the last hour with this number of tasks; or by
     the last minutes, if they say less than any figure before: then rows have become more expensive."""
     known = [
@@ -145,7 +153,7 @@ def _capacity(samples: Sequence[Sample], now: Sample) -> tuple[float, float] | N
     return median(counts), spread / math.sqrt(len(counts))
 
 
-def _disappointing(now: Sample, changes: Sequence[Change], capacity: float) -> float | None:
+def _disappointing(now: LoadSample, changes: Sequence[TaskChange], capacity: float) -> float | None:
     """The share of the expected gain that the last step up brought, if that was too little. It is forgotten
     after a day, and with the next step down."""
     last = changes[-1] if changes else None
@@ -162,20 +170,20 @@ def _needed(rate: float, capacity: float) -> int:
     return max(1, math.ceil(rate / capacity - 1e-9))
 
 
-def _memory(samples: Sequence[Sample]) -> int:
+def _memory(samples: Sequence[LoadSample]) -> int:
     """What to reserve: the maximum of an hour, and some room."""
     hour = _since(samples, samples[-1].at_s - DOWN_AFTER_S)
     return round(MEMORY_ROOM * max(sample.memory_bytes for sample in hour))
 
 
-def _since(samples: Sequence[Sample], at_s: float) -> list[Sample]:
+def _since(samples: Sequence[LoadSample], at_s: float) -> list[LoadSample]:
     return [sample for sample in samples if sample.at_s >= at_s]
 
 
-def _hold(now: Sample, reason: str) -> Verdict:
+def _hold(now: LoadSample, reason: str) -> Verdict:
     return Verdict("hold", now.tasks, reason)
 
 
-def _words(now: Sample, needed: int, capacity: float) -> str:
+def _words(now: LoadSample, needed: int, capacity: float) -> str:
     behind = f", {now.backlog:,} rows behind" if now.backlog else ""
     return f"{now.rate:,.0f} rows/s come in{behind}: that takes {needed} tasks of {capacity:,.0f} rows/s"

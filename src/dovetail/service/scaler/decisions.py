@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dovetail.log.category import Category, list_categories
-from dovetail.service.scaler.sample import Change, Mode, Verdict
+from dovetail.service.scaler.sample import Mode, TaskChange, Verdict
 
 DECISIONS = "service.scaling"
 MENDING_S = 900.0
@@ -97,7 +97,7 @@ def is_mending(home: str, application: str, now_s: float) -> bool:
     return False
 
 
-def changes_of(home: str, application: str, join: str, since_s: float, now_s: float) -> list[Change]:
+def changes_of(home: str, application: str, join: str, since_s: float, now_s: float) -> list[TaskChange]:
     """What was changed, in the order of time. What lies ahead was before the clock was set back: it would be
     `just now` for all that time."""
     found = []
@@ -107,7 +107,7 @@ def changes_of(home: str, application: str, join: str, since_s: float, now_s: fl
             break
         ours = (row["application"], row["join"], row["mode"]) == (application, join, "act")
         if ours and row["direction"] != "hold" and at_s <= now_s:
-            found.append(Change(at_s, row["before"], row["after"], row["capacity"]))
+            found.append(TaskChange(at_s, row["before"], row["after"], row["capacity"]))
     return found[::-1]
 
 

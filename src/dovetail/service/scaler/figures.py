@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.service.scaler.sample import Sample
+from dovetail.service.scaler.sample import LoadSample
 
 
-def samples_of(figures: dict[str, Any] | None, at_s: float) -> dict[str, Sample]:
+def samples_of(figures: dict[str, Any] | None, at_s: float) -> dict[str, LoadSample]:
     """By join. One that has planned no step yet has no tasks, and is left out."""
     joins = (figures or {}).get("joins", [])
     return {join["name"]: _sample(join, at_s) for join in joins if join.get("tasks")}
 
 
-def _sample(join: dict[str, Any], at_s: float) -> Sample:
+def _sample(join: dict[str, Any], at_s: float) -> LoadSample:
     left, right = join["left"], join["right"]
     hot = None if join.get("splits_keys", True) else _hottest(left, right)
-    return Sample(
+    return LoadSample(
         at_s,
         join["tasks"],
         left["rows_per_s"],

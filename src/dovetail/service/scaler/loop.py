@@ -14,7 +14,7 @@ from dovetail.errors import DovetailError
 from dovetail.service.scaler.decide import DAY_S, DOWN_AFTER_S, decide
 from dovetail.service.scaler.decisions import Decided, changes_of, record
 from dovetail.service.scaler.figures import samples_of
-from dovetail.service.scaler.sample import Change, Limits, Mode, Sample, Verdict
+from dovetail.service.scaler.sample import LoadSample, Mode, TaskChange, TaskLimits, Verdict
 from dovetail.service.scaler.slicers import decide_slicers
 from dovetail.service.scaling import joins_of, scale_application
 
@@ -62,7 +62,13 @@ class Scaler:
         return found
 
     def _decided(
-        self, application: str, join: str, mode: Mode, samples: list[Sample], verdict: Verdict, now_s: float
+        self,
+        application: str,
+        join: str,
+        mode: Mode,
+        samples: list[LoadSample],
+        verdict: Verdict,
+        now_s: float,
     ) -> list[Decided]:
         """Act, and record what is new: a change, or that one is needed and not possible."""
         news = verdict.direction if verdict.direction != "hold" else "stuck" if verdict.stuck else "enough"
@@ -77,31 +83,31 @@ class Scaler:
         record(self.home, decided)
         return [decided]
 
-    def _limits(self, application: str, join: str, most: tuple[int, str]) -> Limits:
+    def _limits(self, application: str, join: str, most: tuple[int, str]) -> TaskLimits:
         try:
             (config,) = joins_of(self.home, application, join)
         except (DovetailError, ValueError):  # it has just been changed
-            return Limits(1, *most)
+            return TaskLimits(1, *most)
         if config.most_tasks < most[0]:
-            return Limits(1, config.most_tasks, "its buckets")
-        return Limits(1, *most)
+            return TaskLimits(1, config.most_tasks, "its buckets")
+        return TaskLimits(1, *most)
 
 
-def histories(history: History) -> dict[str, list[Sample]]:
+def histories(history: History) -> dict[str, list[LoadSample]]:
     """Samples by join, from figures that were remembered, in the order of time."""
-    found: dict[str, list[Sample]] = {}
+    found: dict[str, list[LoadSample]] = {}
     for _, figures in history:
         for name, said in (figures.get(JOINS) or {}).items():
-            found.setdefault(name, []).append(Sample.from_json(said))
+            found.setdefault(name, []).append(LoadSample.from_json(said))
     return found
 
 
-def replay(samples: Sequence[Sample], limits: Limits) -> Iterator[tuple[float, Verdict]]:
+def replay(samples: Sequence[LoadSample], limits: TaskLimits) -> Iterator[tuple[float, Verdict]]:
     """What would have been decided at every minute, had each decision been obeyed. What a task takes is
     assumed to stay what it was."""
-    changes: list[Change] = []
+    changes: list[TaskChange] = []
     tasks, due_s = None, 0.0
-    seen: list[Sample] = []
+    seen: list[LoadSample] = []
     for sample in samples:
         tasks = sample.tasks if tasks is None else tasks
         cost = None if sample.row_us is None else sample.row_us * sample.tasks / tasks
@@ -114,6 +120,6 @@ def replay(samples: Sequence[Sample], limits: Limits) -> Iterator[tuple[float, V
         if verdict.direction != "hold":
             capacity = seen[-1].capacity
             whole = None if capacity is None else capacity * tasks
-            changes.append(Change(sample.at_s, tasks, verdict.tasks, whole))
+            changes.append(TaskChange(sample.at_s, tasks, verdict.tasks, whole))
             tasks = verdict.tasks
             yield sample.at_s, verdict

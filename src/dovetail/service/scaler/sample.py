@@ -13,7 +13,7 @@ Mode = Literal["act", "advise", "off"]
 
 
 @dataclass(frozen=True)
-class Sample:
+class LoadSample:
     """One join at one moment. Rates are rows per second that come in, backlogs rows that the join has not
     taken. `row_us`: microseconds of a step per row, at this number of tasks (None: not known).
     `hot_key`: the most frequent key, if the join cannot split it, and `hot_share` its share of the rows.
@@ -54,12 +54,12 @@ class Sample:
         return None if not self.row_us else 1e6 / self.row_us / self.tasks
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Sample:
+    def from_json(cls, said: Mapping[str, Any]) -> LoadSample:
         return cls(**{name: said[name] for name in cls.__dataclass_fields__ if name in said})
 
 
 @dataclass(frozen=True)
-class Limits:
+class TaskLimits:
     """`most`: the smallest of buckets, cores and the owner's quota; `bound_by` names it."""
 
     least: int = 1
@@ -68,7 +68,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Change:
+class TaskChange:
     """A change that was made: when, from how many tasks to how many, and rows per second of all tasks
     before."""
 

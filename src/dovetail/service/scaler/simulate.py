@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from dovetail.service.scaler.decide import decide
-from dovetail.service.scaler.sample import Change, Limits, Sample, Verdict
+from dovetail.service.scaler.sample import LoadSample, TaskChange, TaskLimits, Verdict
 
 Load = Callable[[float], tuple[float, float]]
 """Rows per second of left and right at a second of the simulation."""
@@ -41,15 +41,15 @@ class System:
 
 @dataclass
 class Simulated:
-    samples: list[Sample] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    samples: list[LoadSample] = field(default_factory=list)
+    changes: list[TaskChange] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     most_behind_s: float = 0.0
     """The backlog at its longest, in seconds of the capacity that all tasks together have."""
 
 
 def simulate(
-    load: Load, system: System, limits: Limits, seconds: float, seed: int, tasks: int = 1
+    load: Load, system: System, limits: TaskLimits, seconds: float, seed: int, tasks: int = 1
 ) -> Simulated:
     random, found = Random(seed), Simulated()
     left = right = 0.0
@@ -65,7 +65,7 @@ def simulate(
         found.most_behind_s = max(found.most_behind_s, (left + right) / best)
         cost = 1e6 / system.capacity(tasks) * (1 + system.noise * (2 * random.random() - 1))
         found.samples.append(
-            Sample(
+            LoadSample(
                 at_s,
                 tasks,
                 *rates,
@@ -80,7 +80,7 @@ def simulate(
         verdict = decide(window, [one for one in found.changes if one.at_s > at_s - KEPT_S], limits)
         found.verdicts.append(verdict)
         if verdict.tasks != tasks:
-            found.changes.append(Change(at_s, tasks, verdict.tasks, system.capacity(tasks)))
+            found.changes.append(TaskChange(at_s, tasks, verdict.tasks, system.capacity(tasks)))
             tasks, stalled_until_s = verdict.tasks, at_s + system.stalls_s
     return found
 

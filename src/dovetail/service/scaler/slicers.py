@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.service.scaler.decide import UP_AFTER_S
-from dovetail.service.scaler.sample import Sample, Verdict
+from dovetail.service.scaler.sample import LoadSample, Verdict
 
 FEW_ROWS = 1_000
 
 
-def decide_slicers(samples: Sequence[Sample], pooled: bool) -> Verdict:
+def decide_slicers(samples: Sequence[LoadSample], pooled: bool) -> Verdict:
     """`up` means a process of its own. Tasks of joins are not the slicers' business."""
     now = samples[-1]
     recent = [sample for sample in samples if sample.at_s >= now.at_s - UP_AFTER_S]

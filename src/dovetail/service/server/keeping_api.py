@@ -30,7 +30,7 @@ router = APIRouter(prefix="/api/v1")
 Owner = Annotated[str, Field(pattern=r"^[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,99}$")]
 
 
-class Limits(BaseModel):
+class QuotaLimits(BaseModel):
     """What is left out, or null, is not limited."""
 
     memory_bytes: Annotated[int | None, Field(ge=0, le=1 << 60)] = None
@@ -44,7 +44,7 @@ def all_quotas(here: Here, _: Everywhere) -> list[dict[str, Any]]:
 
 
 @router.put("/quotas/{owner}")
-def set_quota(owner: Owner, to: Limits, here: Here, caller: Everywhere) -> dict[str, Any]:
+def set_quota(owner: Owner, to: QuotaLimits, here: Here, caller: Everywhere) -> dict[str, Any]:
     """What the applications of an owner may take together. Those beyond it are held."""
     quota = quotas.Quota(owner, to.memory_bytes, to.rows_per_s, to.tasks)
     quotas.set_quota(here.home, quota)
@@ -69,7 +69,7 @@ def decided(name: Name, here: Here, _: Viewer) -> list[dict[str, Any]]:
     return [reading.plain_row(row) for row in decisions(here.home, name)]
 
 
-class Place(BaseModel):
+class WantedPlace(BaseModel):
     """`pool`: with others in one process. `own`: in a process of its own, on any Spark master."""
 
     where: Literal["pool", "own"]
@@ -77,7 +77,9 @@ class Place(BaseModel):
 
 
 @router.post("/applications/{name}/place")
-def place(name: Name, to: Place, here: Here, caller: Deployer, if_match: IfMatch = None) -> dict[str, Any]:
+def place(
+    name: Name, to: WantedPlace, here: Here, caller: Deployer, if_match: IfMatch = None
+) -> dict[str, Any]:
     """Move it into a pool, or out of one. It goes on where it was. A master is a place that code is sent to:
     only an admin of everything names one."""
     if to.master:

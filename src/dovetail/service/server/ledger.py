@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS figures (application TEXT NOT NULL, at REAL NOT NULL,
 """
 
 
-class Session(NamedTuple):
+class LoginSession(NamedTuple):
     """`way`: how somebody logged in. `groups`: those that an identity provider named."""
 
     user: str
@@ -56,7 +56,7 @@ class Journey(NamedTuple):
     back: str
 
 
-class Ledger:
+class ServiceLedger:
     """One connection, used by one thread at a time. A file that is no database is replaced by a new one."""
 
     def __init__(self, path: Path) -> None:
@@ -95,7 +95,7 @@ class Ledger:
             cursor.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", (*row, time.time() + SESSION_S))
         return secret
 
-    def session(self, secret: str) -> Session | None:
+    def session(self, secret: str) -> LoginSession | None:
         with self._writing() as cursor:
             cursor.execute("DELETE FROM sessions WHERE ends < ?", (time.time(),))
             cursor.execute(
@@ -105,7 +105,7 @@ class Ledger:
         if found is None:
             return None
         user, way, groups, csrf, ends = found
-        return Session(user, way, tuple(json.loads(groups)), csrf, ends)
+        return LoginSession(user, way, tuple(json.loads(groups)), csrf, ends)
 
     def end_sessions(self, user: str) -> None:
         """For somebody whose password has changed."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from dovetail.plan.drawing.graph import Graph, graph_of
+from dovetail.plan.drawing.graph import PlanGraph, graph_of
 from dovetail.plan.drawing.svg import draw_svg
 from dovetail.plan.physical import Plan
 from dovetail.service import units
@@ -28,7 +28,7 @@ def draw_live(home: str, application: str, figures: dict[str, Any] | None) -> st
     return None if found is None else draw_svg(with_figures(found, current.plan, figures))
 
 
-def with_figures(graph: Graph, plan: Plan, figures: dict[str, Any] | None) -> Graph:
+def with_figures(graph: PlanGraph, plan: Plan, figures: dict[str, Any] | None) -> PlanGraph:
     measured = {join["name"]: join for join in (figures or {}).get("joins", [])}
     said: dict[str, tuple[str, ...]] = {}
     for stage in plan.joins:
@@ -64,7 +64,7 @@ def _join_lines(join: dict[str, Any]) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _graph(home: str, application: str, version: int) -> Graph | None:
+def _graph(home: str, application: str, version: int) -> PlanGraph | None:
     """Kept: a version never changes, and pages ask every other second."""
     from dovetail.changes.takeover import program_of
     from dovetail.plan.dialect import deep_trees

@@ -14,7 +14,7 @@ from fastapi import Request
 from dovetail.errors import DovetailError
 from dovetail.service.alarms.bell import Bell
 from dovetail.service.alarms.look import SERVICE, SILENT, Look
-from dovetail.service.alarms.past import Past
+from dovetail.service.alarms.past import FigurePast
 from dovetail.service.alarms.reach_back import lost_rows
 from dovetail.service.keeping.autoscaling import SEEN_S, scale_look
 from dovetail.service.keeping.keeper import Keeper
@@ -22,7 +22,7 @@ from dovetail.service.memory import machine_bytes
 from dovetail.service.scaler.decisions import is_mending
 from dovetail.service.scaler.loop import EVERY_S as SCALE_EVERY_S
 from dovetail.service.scaler.loop import JOINS, Scaler, remembered
-from dovetail.service.server.ledger import Ledger
+from dovetail.service.server.ledger import ServiceLedger
 from dovetail.service.server.overview import overviews
 
 KEEP_EVERY_S = 1.0
@@ -58,13 +58,13 @@ class Daemon:
         self.address = address or f"http://{min(hosts)}"
         self.links = links
         self.keeper = Keeper(home)
-        self.ledger = Ledger(ledger)
+        self.ledger = ServiceLedger(ledger)
         self.bell = Bell(home)
         self.scaler = Scaler(home)
         self.looked_at_s = time.time()
         self.lost: dict[str, str] = {}
         self.looked_once = False
-        self._pasts: dict[str, Past] = {}
+        self._pasts: dict[str, FigurePast] = {}
         self.trouble: str | None = None
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -146,8 +146,8 @@ class Daemon:
             )
         self.bell.look(looks)
 
-    def _past(self, application: str) -> Past:
-        return self._pasts.get(application) or Past(application, "match_rate", self.ledger.figures)
+    def _past(self, application: str) -> FigurePast:
+        return self._pasts.get(application) or FigurePast(application, "match_rate", self.ledger.figures)
 
     def _remember(self) -> None:
         now_s = time.time()

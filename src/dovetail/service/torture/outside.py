@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from dovetail.service.torture.modes import BY_VALUE
 from dovetail.service.torture.oracle import Row
 from dovetail.service.torture.spark_application import SparkApplication, micros
-from dovetail.service.torture.spark_query import Ends
+from dovetail.service.torture.spark_query import QueryEnds
 from dovetail.service.torture.workload import Workload
 
 SINKS = ("kafka", "delta", "iceberg", "duckdb", "postgres")
@@ -25,7 +25,7 @@ _COLUMNS = "eventtime TIMESTAMP, k STRING, id BIGINT"
 _PATIENCE_S = 60
 
 
-class Server(Protocol):
+class OutsideServer(Protocol):
     def start(self) -> None:
         """Returns when it answers."""
 
@@ -33,11 +33,11 @@ class Server(Protocol):
         """Kill it, like a machine that loses power."""
 
 
-class Broker(Server, Protocol):
+class Broker(OutsideServer, Protocol):
     address: str
 
 
-class Database(Server, Protocol):
+class Database(OutsideServer, Protocol):
     @property
     def uri(self) -> str: ...
 
@@ -58,15 +58,15 @@ class OutsideApplication(SparkApplication):
     def __init__(self, folder: Path, workload: Workload, sink: str, servers: Servers) -> None:
         self._place = f"torture-{uuid.uuid4().hex[:8]}"
         self._sink, self._servers = sink, servers
-        self.servers: dict[str, Server] = {"broker": servers.broker}
+        self.servers: dict[str, OutsideServer] = {"broker": servers.broker}
         _make_topics(servers.broker.address, [self._topic(name) for name in ("l", "r", "out")])
         super().__init__(folder, workload, sink)
         if sink == "postgres" and servers.database is not None:
             self.servers["database"] = servers.database
             self.environment[_CONNECTION] = servers.database.uri
 
-    def ends(self) -> Ends:
-        return Ends(self._source("l"), self._source("r"), self._storage())
+    def ends(self) -> QueryEnds:
+        return QueryEnds(self._source("l"), self._source("r"), self._storage())
 
     def _source(self, name: str) -> str:
         topic, brokers = self._topic(name), self._servers.broker.address

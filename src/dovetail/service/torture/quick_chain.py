@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.local.graph import Graph, Journal, Runner
+from dovetail.local.graph import Graph, Runner, StageJournal
 from dovetail.log import compaction
 from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import Store, open_store
@@ -141,11 +141,11 @@ class _Journals:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def read(self, stage: str) -> Journal:
+    def read(self, stage: str) -> StageJournal:
         for folder in ("ends", "done"):
             self.store.make_folder(f"journal/{stage}/{folder}")
         ends = [self._end(stage, number) for number in range(self._count(stage, "ends"))]
-        return Journal(ends, self._count(stage, "done"))
+        return StageJournal(ends, self._count(stage, "done"))
 
     def step(self, runner: Runner, *, final: bool) -> bool:
         """One batch of a stage. Where it ends is written down before it runs, and what it puts out before it
@@ -186,8 +186,7 @@ def _numbers(column: pa.ChunkedArray) -> list[int | None]:
 
 def _append(category: Category, rows: list[Row], batch: int) -> None:
     """One batch of a producer. The last batch that is there is appended once more, as Spark does it."""
-    number = category.next_commit()
-    if number and category.commit(number - 1).producers.get("torture", -1) > batch:
+    if category.last_batch("torture") > batch:
         return
     batches = table_of(rows).combine_chunks().to_batches()
     category.append(

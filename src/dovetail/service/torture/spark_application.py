@@ -25,7 +25,7 @@ from dovetail.model.share import Side
 from dovetail.service.committed_files import committed_files
 from dovetail.service.torture import dataframes
 from dovetail.service.torture.oracle import Result, Row, Turn
-from dovetail.service.torture.spark_query import NAME, VIEW, Ends, ends_here, query
+from dovetail.service.torture.spark_query import NAME, VIEW, QueryEnds, ends_here, query
 from dovetail.service.torture.workload import EVERY, LENGTH, Workload, cut
 
 SCHEMA = pa.schema([("eventtime", pa.timestamp("us", "UTC")), ("k", pa.string()), ("id", pa.int64())])
@@ -132,7 +132,7 @@ class SparkApplication(Application):
         else:
             (folder / "app.pql").write_text(query(self._mode, self.ends()))
 
-    def ends(self) -> Ends:
+    def ends(self) -> QueryEnds:
         return ends_here(self.folder, self._into_log)
 
     def feed_part(self, part: int, parts: int) -> None:

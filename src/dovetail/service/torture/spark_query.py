@@ -45,7 +45,7 @@ _WINDOWS = {
 }
 
 
-class Ends(NamedTuple):
+class QueryEnds(NamedTuple):
     """Where rows come from, columns included, and where they go."""
 
     left: str
@@ -53,15 +53,15 @@ class Ends(NamedTuple):
     storage: str
 
 
-def ends_here(folder: Path, into_log: bool) -> Ends:
-    return Ends(
+def ends_here(folder: Path, into_log: bool) -> QueryEnds:
+    return QueryEnds(
         '(eventtime, k, id) FROM SCRIBE("l")',
         f'(eventtime, k, id) FROM FILES("{folder}/r", format = "parquet")',
         'SCRIBE(category = "out")' if into_log else f'PARQUET(path = "{folder}/out")',
     )
 
 
-def query(mode: Mode, ends: Ends) -> str:
+def query(mode: Mode, ends: QueryEnds) -> str:
     columns = ["l.id AS l"] if mode.how in _JOINS else ["l.id AS l", "r.id AS r"]
     if mode.windowed:
         columns += ["window_start AS s", "window_end AS e"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.model.offset import NEVER
 from dovetail.preview.compare import Difference
-from dovetail.preview.preview import JoinFigures, Preview, TablePreview
+from dovetail.preview.preview import Preview, TablePreview, VersionJoinFigures
 from dovetail.service.units import count, instant, share, size
 
 _WIDTH = 14
@@ -59,7 +59,7 @@ def difference_lines(found: Difference) -> Iterator[str]:
         yield f"    now {_row(now)}"
 
 
-def _join_lines(name: str, old: JoinFigures | None, new: JoinFigures | None) -> Iterator[str]:
+def _join_lines(name: str, old: VersionJoinFigures | None, new: VersionJoinFigures | None) -> Iterator[str]:
     yield f"join {name}"
     yield _pair("match rate", *(share(one.match_rate) if one else "—" for one in (old, new)))
     yield _pair("state at most", *(size(one.state_bytes) if one else "—" for one in (old, new)))

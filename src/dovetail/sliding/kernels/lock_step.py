@@ -56,7 +56,7 @@ class Clocking(NamedTuple):
     overload: int  # WAIT, DISCARD or DROP
 
 
-class Rows(NamedTuple):
+class CircuitRows(NamedTuple):
     """All rows of both streams, in the order in which they come, and each stream once more as something to
     compare with."""
 
@@ -69,7 +69,7 @@ class Rows(NamedTuple):
 
 
 @kernel
-def clock(circuit: Circuit, clocking: Clocking, rows: Rows, probe: Probe, out: Words) -> bool:
+def clock(circuit: Circuit, clocking: Clocking, rows: CircuitRows, probe: Probe, out: Words) -> bool:
     """Run until all is done, or `out` is full; whether all is done. `state[OUT]` pairs are in `out`."""
     state = circuit.state
     cores = circuit.cuts.shape[1] - 1
@@ -107,7 +107,7 @@ def _throttled(circuit: Circuit, clocking: Clocking, cores: int) -> bool:
 
 
 @inner_kernel
-def _admit(circuit: Circuit, clocking: Clocking, rows: Rows) -> None:
+def _admit(circuit: Circuit, clocking: Clocking, rows: CircuitRows) -> None:
     """The admission control: shift the next row in, or nothing where all rows are in and the last have yet to
     pass each other."""
     state = circuit.state
@@ -143,7 +143,7 @@ def _register(circuit: Circuit, side: int, place: int) -> int:
 
 
 @inner_kernel
-def _compare(circuit: Circuit, clocking: Clocking, core: int, rows: Rows, probe: Probe) -> None:
+def _compare(circuit: Circuit, clocking: Clocking, core: int, rows: CircuitRows, probe: Probe) -> None:
     """The row that was shifted into this core's segment with the next one of the opposite segment. R enters
     at core 0, S at the last."""
     state, side, last = circuit.state, circuit.state[ENTERED_SIDE], circuit.cuts.shape[1] - 2
@@ -163,7 +163,7 @@ def _compare(circuit: Circuit, clocking: Clocking, core: int, rows: Rows, probe:
 
 
 @inner_kernel
-def _holds(rows: Rows, side: int, entered: int, met: int, probe: Probe) -> bool:
+def _holds(rows: CircuitRows, side: int, entered: int, met: int, probe: Probe) -> bool:
     if rows.blank[side][entered] or rows.blank[1 - side][met]:
         return False
     row, window = rows.messages[rows.at[side][entered]], rows.windows[1 - side]

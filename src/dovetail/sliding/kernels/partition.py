@@ -84,7 +84,7 @@ GATHERING, DEALING, AWAITING = 0, 1, 2
 SCANNED = OWN + 1  # a worker's: whether the task at hand is
 
 
-class Plan(NamedTuple):
+class CutPlan(NamedTuple):
     """Rows that are dealt out together, rows of the smallest piece of a window, and who has done how much."""
 
     batch_rows: int
@@ -98,7 +98,7 @@ class CoordinatorCore(NamedTuple):
 
     r: SubWindow
     s: SubWindow
-    plan: Plan
+    plan: CutPlan
     state: Words
 
 
@@ -115,7 +115,7 @@ class WorkerCore(NamedTuple):
     probe: Probe
     pass_r: Pass
     pass_s: Pass
-    plan: Plan
+    plan: CutPlan
     state: Words
 
 
@@ -202,7 +202,7 @@ def _gather(core: CoordinatorCore, inbox: Channel, rules: Rules) -> int:
 
 
 @inner_borrowing_kernel
-def _deal(other: SubWindow, row: Words, tasks: Bank, plan: Plan, rules: Rules, state: Words) -> bool:
+def _deal(other: SubWindow, row: Words, tasks: Bank, plan: CutPlan, rules: Rules, state: Words) -> bool:
     """Give the next worker its part: as many whole basic windows as the others, or one less. Whether there
     was room."""
     worker, words = state[NEXT_WORKER], rules.layout.words

@@ -121,7 +121,7 @@ class Connection:
         self._bulk_producer: Any = None
         self._asker: Any = None
         self._admin: Any = None
-        self._readers: OrderedDict[str, TopicReader] = OrderedDict()
+        self._readers: OrderedDict[str, MessageReader] = OrderedDict()
         self._made: set[str] = set()
         self._said: str | None = None
         self.reached = False
@@ -174,11 +174,11 @@ class Connection:
 
         return self.patiently("cannot read the home", ask)
 
-    def reader(self, topic: str, habit: Habit) -> TopicReader:
+    def reader(self, topic: str, habit: Habit) -> MessageReader:
         """For a topic, from which this process reads again and again."""
         with self.lock:
             if topic not in self._readers:
-                self._readers[topic] = TopicReader(self, topic, habit)
+                self._readers[topic] = MessageReader(self, topic, habit)
                 if len(self._readers) > READERS:
                     self._readers.popitem(last=False)[1].close()
             self._readers.move_to_end(topic)
@@ -318,7 +318,7 @@ class Connection:
         return bool(self._administering().list_topics(timeout=2.0).brokers)
 
 
-class TopicReader:
+class MessageReader:
     """Reads the messages of a topic's only partition from any offset on; one thread at a time."""
 
     def __init__(self, connection: Connection, topic: str, habit: Habit) -> None:

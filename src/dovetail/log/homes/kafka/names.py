@@ -34,7 +34,7 @@ CREATED = "\n"
 _REMEDY = "restore the record from a copy of the topic"
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A message that holds a part of a file."""
 
     offset: int
@@ -51,7 +51,7 @@ class Named(NamedTuple):
     final: bool = False
     content: bytes | None = None
     topic: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FilePart, ...] = ()
     modified_s: float = 0.0
     offset: int = -1
     damage: DovetailError | None = None
@@ -74,7 +74,7 @@ def decoded(key: str, value: bytes, *, where: str) -> Named:
             if len(content) != size:
                 raise ValueError(f"{len(content)} bytes of {size}")
             return made._replace(content=content)
-        parts = tuple(Part(said.whole(at), said.whole(n)) for at, n in body["parts"])
+        parts = tuple(FilePart(said.whole(at), said.whole(n)) for at, n in body["parts"])
         if sum(part.bytes for part in parts) != size or content:
             raise ValueError("its messages do not add up")
         return made._replace(topic=said.text(body["topic"]), parts=parts)

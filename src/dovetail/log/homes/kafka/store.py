@@ -47,7 +47,7 @@ from dovetail.log.homes.kafka.connection import (
     Record,
     Sent,
 )
-from dovetail.log.homes.kafka.names import CREATED, Named, Names, Part, encoded
+from dovetail.log.homes.kafka.names import CREATED, FilePart, Named, Names, encoded
 
 SMALL_BYTES = 16 << 10
 """Content up to this is in the record of its name, which every process reads."""
@@ -257,7 +257,7 @@ class KafkaStore:
         if content.size <= SMALL_BYTES:
             return _Begun(path, file._replace(content=b"".join(content.pieces)), [], [])
         topic, pieces = self._content_topic, _cut(content.pieces, PART_BYTES)
-        file = file._replace(topic=topic, parts=tuple(Part(-1, piece.size) for piece in pieces))
+        file = file._replace(topic=topic, parts=tuple(FilePart(-1, piece.size) for piece in pieces))
         keys = _part_keys(file)
         sent = [self._connection.send(topic, key, piece) for key, piece in zip(keys, pieces, strict=True)]
         return _Begun(path, file, [piece.size for piece in pieces], sent)
@@ -269,7 +269,7 @@ class KafkaStore:
         for path, lacking, sizes, parts in begun:
             offsets = self._connection.arrive(parts)
             file_crash_point(path, "whole")
-            file = lacking._replace(final=final, parts=tuple(map(Part, offsets, sizes)))
+            file = lacking._replace(final=final, parts=tuple(map(FilePart, offsets, sizes)))
             files.append(file)
             sent.append(self._connection.send(self._names_topic, file.key, encoded(file)))
         found = self._connection.arrive(sent)
@@ -413,7 +413,7 @@ def _part_keys(file: Named) -> list[str]:
     return [f"{file.id}/{number}" for number in range(len(file.parts))]
 
 
-def _runs(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
+def _runs(parts: Sequence[FilePart]) -> Iterator[tuple[int, int]]:
     """Neighbouring messages, from one offset up to another: those of other writers may be in between."""
     first = last = parts[0].offset
     for part in parts[1:]:
