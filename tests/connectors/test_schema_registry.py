@@ -15,6 +15,7 @@ import pytest
 from connectors.test_kafka_sink import opened, written
 from connectors.test_topic_intake import Taking
 from connectors.topics import Topics
+from dovetail.connectors.schema_registry import NoSchema, Registry
 from dovetail.errors import PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail_dev.schema_registry import RegistryServer
@@ -124,6 +125,16 @@ def test_a_schema_that_the_registry_refuses(topics: Topics, server: RegistryServ
     other = opened(topics.address, topic, format="avro", schema_registry=server.url)
     with pytest.raises(PlaceError, match="does not accept the schema"):
         other.prepare(pa.schema([("id", pa.string())]))
+
+
+def test_an_address_without_a_registry_is_no_missing_schema(server: RegistryServer) -> None:
+    """A record whose schema is missing cannot be read. Without a registry nobody knows that."""
+    with pytest.raises(NoSchema):
+        Registry(server.url).schema(4_000_000)
+    for wrong in (f"{server.url}/nothing", server.url.removesuffix("/ccompat/v7")):
+        with pytest.raises(Unreachable, match="waiting for the schema registry") as said:
+            Registry(wrong).schema(1)
+        assert "/apis/ccompat/v7" in str(said.value.hint)
 
 
 def test_a_registry_that_is_away_is_waited_for(

@@ -102,10 +102,17 @@ class Registry:
             with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:  # nosec B310
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
-            if error.code in (404, 409, 422):
-                raise NoSchema(_reason(error)) from None
-            said = "it refuses the user" if error.code in (401, 403) else f"answer {error.code}"
-            raise Unreachable(f"waiting for the schema registry: {said}", where=self.where) from None
+            code, reason = _reason(error)
+            # A 404 of its own says what is missing. Others say that no registry is at this address: then
+            # nothing is known about the records, and none of them may count as unreadable.
+            if error.code in (409, 422) or code // 100 == 404:
+                raise NoSchema(reason) from None
+            known = {401: "it refuses the user", 403: "it refuses the user", 404: "it is not at this address"}
+            raise Unreachable(
+                f"waiting for the schema registry: {known.get(error.code, f'answer {error.code}')}",
+                where=self.where,
+                hint="Apicurio's is below /apis/ccompat/v7" if error.code == 404 else None,
+            ) from None
         except (OSError, ValueError) as error:
             said = str(getattr(error, "reason", error)) or type(error).__name__
             raise Unreachable(f"waiting for the schema registry: {said}", where=self.where) from None
@@ -123,8 +130,10 @@ def _in_path(subject: str) -> str:
     return urllib.parse.quote(subject, safe="")
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
+def _reason(error: urllib.error.HTTPError) -> tuple[int, str]:
+    """The registry's own code, which begins with that of HTTP, and its words."""
     try:
-        return str(json.load(error)["message"]).splitlines()[0][:200]
+        said = json.load(error)
+        return int(said["error_code"]), str(said["message"]).splitlines()[0][:200]
     except (ValueError, KeyError, TypeError, OSError, IndexError):
-        return f"answer {error.code}"
+        return 0, f"answer {error.code}"
