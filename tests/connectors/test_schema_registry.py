@@ -15,7 +15,8 @@ import pytest
 from connectors.test_kafka_sink import opened, written
 from connectors.test_topic_intake import Taking
 from connectors.topics import Topics
-from dovetail.connectors.schema_registry import NoSchema, Registry
+from dovetail.connectors.flat_schema import fields_of
+from dovetail.connectors.schema_registry import NoSchema, Registry, Schema
 from dovetail.errors import PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail_dev.schema_registry import RegistryServer
@@ -125,6 +126,23 @@ def test_a_schema_that_the_registry_refuses(topics: Topics, server: RegistryServ
     other = opened(topics.address, topic, format="avro", schema_registry=server.url)
     with pytest.raises(PlaceError, match="does not accept the schema"):
         other.prepare(pa.schema([("id", pa.string())]))
+
+
+def test_types_of_another_subject(server: RegistryServer) -> None:
+    registry = Registry(server.url)
+    money = {
+        "type": "record",
+        "name": "Money",
+        "namespace": "shop",
+        "fields": [{"name": "cents", "type": "long"}],
+    }
+    price = {"name": "price", "type": ["null", "shop.Money"]}
+    order = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}, price]}
+    registry.register("money", Schema("AVRO", json.dumps(money)))
+    named = {"name": "shop.Money", "subject": "money", "version": 1}
+    body = {"schema": json.dumps(order), "references": [named]}
+    found = registry.schema(registry.ask("subjects/orders/versions", body)["id"])
+    assert [one.name for one in fields_of(found) if one.arrow] == ["id", "price.cents"]
 
 
 def test_an_address_without_a_registry_is_no_missing_schema(server: RegistryServer) -> None:
