@@ -61,6 +61,8 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
                 known[table.name] = source_types(origin, home, inferring=not table.columns)
             elif isinstance(origin, ScribeSource) and origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
+            elif isinstance(origin, LakeSource) and not table.columns:
+                known[table.name] = source_types(origin, home, inferring=True)
     return known
 
 

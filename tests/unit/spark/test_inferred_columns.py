@@ -7,12 +7,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
+from pyiceberg.catalog import load_catalog
 
 from dovetail.log.category import Category
 from dovetail.pql.check import check
 from dovetail.pql.parser import parse
 from dovetail.pql.render import render
 from dovetail.spark.inputs import known_types, seen_sources
+from unit.connectors.places import IcebergPlace
 
 ROWS = pa.table(
     {
@@ -56,6 +59,20 @@ def test_of_text_files(form: str, tmp_path: Path) -> None:
     (tmp_path / "files" / "0").write_text(TEXT[form])
     found = declared(f'FILES("{tmp_path}/files", format = "{form}")', tmp_path)
     assert found == "t TIMESTAMP, k STRING, x BIGINT, d DOUBLE, b BOOLEAN, e STRING"
+
+
+@pytest.mark.parametrize("lake", ["DELTA", "ICEBERG"])
+def test_of_tables_of_lakes(lake: str, tmp_path: Path) -> None:
+    if lake == "DELTA":
+        write_deltalake(str(tmp_path / "table"), ROWS)
+        assert declared(f'DELTA("{tmp_path}/table")', tmp_path) == TYPED
+        return
+    place = IcebergPlace(tmp_path)
+    catalog = load_catalog("dovetail", type="sql", uri=place.options["uri"], warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("results")
+    catalog.create_table("results.pairs", ROWS.schema).append(ROWS)
+    given = ", ".join(f'{name} = "{value}"' for name, value in place.options.items())
+    assert declared(f"ICEBERG({given})", tmp_path) == TYPED
 
 
 def test_a_source_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
