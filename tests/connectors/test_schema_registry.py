@@ -17,7 +17,7 @@ from connectors.test_topic_intake import Taking
 from connectors.topics import Topics
 from dovetail.connectors.flat_schema import fields_of
 from dovetail.connectors.schema_registry import NoSchema, Registry, Schema
-from dovetail.errors import PlaceError, Unreachable
+from dovetail.errors import DovetailError, PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail_dev.schema_registry import RegistryServer
 from dovetail_dev.spark_cluster import until
@@ -74,7 +74,7 @@ def test_the_query_of_the_page_and_one_into_protobuf(
 ) -> None:
     """A whole application: from Avro, as the page reads it, through a join with itself into Protobuf."""
     page = (checkout_root() / "docs/how-to/kafka.md").read_text(encoding="utf-8")
-    (views,) = re.findall(r"```sql\n([^`]*format = \"avro\",[^`]*)```", page)
+    views, _ = re.findall(r"```sql\n([^`]*format = \"avro\",[^`]*)```", page)
     made, out = topics.make("views", 2), topics.make("out")
     time = pa.timestamp("us", "UTC")
     schema = pa.schema([("eventtime", time), ("user", pa.string()), ("page", pa.string())])
@@ -112,6 +112,31 @@ def test_the_query_of_the_page_and_one_into_protobuf(
     assert sorted(reader.rows(), key=lambda row: row["at"]) == expected
 
 
+def test_columns_that_the_schema_says(
+    application: Application, topics: Topics, server: RegistryServer
+) -> None:
+    """A table without a list of columns has the fields of its topic's newest schema, and what else is asked
+    for of a record. A field more is a change of the query, with the next run."""
+    topic = topics.make("views")
+    page = (checkout_root() / "docs/how-to/kafka.md").read_text(encoding="utf-8")
+    _, views = re.findall(r"```sql\n([^`]*format = \"avro\",[^`]*)```", page)
+    views = views.replace('"views"', f'"{topic}"').replace("localhost:9092", topics.address)
+    query = f"""CREATE APPLICATION inferred; {views.replace("http://localhost:8081", server.url)}
+        CREATE TABLE out AS SELECT * FROM views STORAGE SCRIBE(category = "out");"""
+    with pytest.raises(DovetailError, match=f"the columns of topic {topic} are not known"):
+        application.run(query)
+    for batch, table in enumerate((rows(0, 5), rows(5, 10, WIDER))):
+        sink = opened(topics.address, topic, format="avro", schema_registry=server.url, key=("name",))
+        sink.prepare(table.schema)
+        sink.commit(batch, written(sink, table))
+        application.run(query, "available-now")
+    found = application.category("out")
+    assert found.select(["id", "at", "more"]).to_pylist() == [
+        {"id": n, "at": datetime.fromtimestamp(n, UTC), "more": None if n < 5 else n / 2} for n in range(10)
+    ]
+    assert found["visitor"].to_pylist() == found["name"].to_pylist()
+
+
 def test_a_schema_that_the_registry_refuses(topics: Topics, server: RegistryServer) -> None:
     topic = topics.make()
     opened(topics.address, topic, format="avro", schema_registry=server.url).prepare(SCHEMA)
@@ -143,6 +168,7 @@ def test_types_of_another_subject(server: RegistryServer) -> None:
     body = {"schema": json.dumps(order), "references": [named]}
     found = registry.schema(registry.ask("subjects/orders/versions", body)["id"])
     assert [one.name for one in fields_of(found) if one.arrow] == ["id", "price.cents"]
+    assert registry.newest("orders") == found
 
 
 def test_an_address_without_a_registry_is_no_missing_schema(server: RegistryServer) -> None:

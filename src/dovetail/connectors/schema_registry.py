@@ -62,6 +62,10 @@ class Registry:
             self.known[number] = self._with_others(found)
         return self.known[number]
 
+    def newest(self, subject: str) -> Schema:
+        """The newest schema of a subject."""
+        return self._with_others(self.ask(f"subjects/{_in_path(subject)}/versions/latest"))
+
     def _with_others(self, found: Mapping[str, Any]) -> Schema:
         kind = found.get("schemaType", "AVRO")
         others: list[str] = []

@@ -17,7 +17,8 @@ FIELDS = {
     "offset": ("BIGINT",),
     "timestamp": ("TIMESTAMP",),
 }
-"""Parts of a record beside its value that can be columns, and the types of such a column."""
+"""Parts of a record beside its value that can be columns, and the types of such a column: the first one where
+the table has no list of columns."""
 
 CHOICES = {"format": FORMATS, "times": TIMES, "on_data_loss": DATA_LOSS}
 OWN = ("brokers", "format", "start", *FIELDS, "times", "sep", "max_records_per_second", "on_data_loss")

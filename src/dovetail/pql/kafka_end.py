@@ -24,14 +24,9 @@ _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1
 
 
 def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
-    """What follows KAFKA. `columns` are those that the table declares."""
-    if not columns:
-        cursor.at -= 1  # at KAFKA
-        raise cursor.error(
-            "the records of a topic have no columns of their own",
-            expected="CREATE INPUT TABLE name (column type, ...) FROM KAFKA(...)",
-            hint="declare the columns that are wanted; other fields of a record are ignored",
-        )
+    """What follows KAFKA. `columns` are those that the table declares; without any they are the fields of the
+    topic's schema."""
+    at_kafka = cursor.at - 1
     cursor.expect("(")
     topic, place = cursor.string(
         'a topic, as in KAFKA("clicks", brokers = "localhost:9092", format = "json")'
@@ -66,6 +61,13 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
             hint=None if needs_registry else f"formats with one: {', '.join(BY_REGISTRY)}",
         )
     cursor.expect(")")
+    if not columns and not needs_registry:
+        cursor.at = at_kafka
+        raise cursor.error(
+            f"records of {options['format']} do not say what columns they have",
+            expected="CREATE INPUT TABLE name (column type, ...) FROM KAFKA(...)",
+            hint="declare the columns that are wanted; other fields of a record are ignored",
+        )
     brokers, format_ = str(options.pop("brokers")), str(options.pop("format"))
     source = KafkaSource(topic, brokers, format_, tuple(options.items()))
     _check_columns(cursor, source, columns)
@@ -112,6 +114,8 @@ def _value(cursor: Cursor, name: str, columns: Sequence[ColumnDef]) -> str:
 
 
 def _check_field(cursor: Cursor, name: str, value: str, place: Span, columns: Sequence[ColumnDef]) -> None:
+    if not columns:
+        return  # it is added to those of the schema
     column = next((one for one in columns if one.name.lower() == value.lower()), None)
     if column is None:
         raise cursor.error_at(

@@ -14,10 +14,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from dovetail.connectors.lake_kinds import open_lake
+from dovetail.connectors.schema_registry import NAMES as REGISTRY
+from dovetail.connectors.schema_registry import NoSchema, registry_of
+from dovetail.connectors.secret import reveal
 from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
+from dovetail.plan.kafka_options import FIELDS
 from dovetail.plan.physical import (
     Column,
     FilesSource,
@@ -61,7 +65,7 @@ def known_types(program: Program, home: str) -> dict[str, Mapping[str, str]]:
                 known[table.name] = source_types(origin, home, inferring=not table.columns)
             elif isinstance(origin, ScribeSource) and origin.category not in written:
                 known[table.name] = source_types(ScribeSource(origin.category), home)
-            elif isinstance(origin, LakeSource) and not table.columns:
+            elif isinstance(origin, KafkaSource | LakeSource) and not table.columns:
                 known[table.name] = source_types(origin, home, inferring=True)
     return known
 
@@ -89,8 +93,8 @@ def seen_sources(program: Program, home: str) -> SourceFindings:
             continue
         if isinstance(table.origin, ScribeSource) and (table.origin.category in unseen or not has_home):
             continue  # the application writes it, or there is no home to look into
-        if isinstance(table.origin, KafkaSource | TableSource) or (
-            isinstance(table.origin, LakeSource) and table.columns
+        if isinstance(table.origin, TableSource) or (
+            isinstance(table.origin, KafkaSource | LakeSource) and table.columns
         ):
             continue  # its columns are declared, and known when it is read
         try:
@@ -126,7 +130,7 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
         schema = spark_schema(Category.open(home, source.category).schema, f"category {source.category}")
         return {field.name: field.dataType.simpleString() for field in schema}
     if isinstance(source, KafkaSource):
-        return {}
+        return _topic_types(source) if inferring else {}
     if isinstance(source, LakeSource):
         return _lake_types(source) if inferring else {}
     if source.format == "parquet":
@@ -138,6 +142,46 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
         types = {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
         return types | dict.fromkeys(partition_names(source.path, files), "string")
     return {}
+
+
+def _topic_types(source: KafkaSource) -> dict[str, str]:
+    """Those of the newest schema of a topic, and of the other parts of a record that are columns."""
+    from dovetail.connectors.flat_field import UnreadableSchema
+    from dovetail.connectors.flat_schema import fields_of  # with kernels, which most queries need not load
+
+    subject = f"{source.topic}-value"
+    given = reveal((name, value) for name, value in source.options if name in (*REGISTRY, *FIELDS)).values
+    registry = registry_of(given)
+    assert registry is not None, "the parser asks for it"
+    declare = "declare the columns: CREATE INPUT TABLE name (column type, ...) FROM KAFKA(...)"
+    try:
+        schema = registry.newest(subject)
+    except NoSchema as error:
+        raise InputError(
+            f"the columns of topic {source.topic} are not known: {error}",
+            where=registry.where,
+            expected=f"a schema under {subject}",
+            hint=declare,
+        ) from None
+    try:
+        if schema.kind != source.format.upper():
+            raise UnreadableSchema(f"it is one of {schema.kind}, and the format is {source.format}")
+        fields = [(one.name, _of_spark(one.arrow)) for one in fields_of(schema) if one.name and one.arrow]
+    except (UnreadableSchema, LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the schema under {subject} cannot be read: {error}", where=registry.where, hint=declare
+        ) from None
+    types = {field.name: field.dataType.simpleString() for field in spark_schema(pa.schema(fields), subject)}
+    types = {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
+    parts = {str(given[part]): kinds[0].lower() for part, kinds in FIELDS.items() if part in given}
+    return types | parts
+
+
+def _of_spark(kind: pa.DataType) -> pa.DataType:
+    """The unit of Spark's times, and its whole numbers, which have signs."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return pa.int64() if pa.types.is_unsigned_integer(kind) else kind
 
 
 def _lake_types(source: LakeSource) -> dict[str, str]:

@@ -83,9 +83,15 @@ def test_mistakes(options: str, what: str) -> None:
 
 
 def test_columns_must_be_declared() -> None:
-    with pytest.raises(PqlError, match="no columns of their own") as caught:
+    with pytest.raises(PqlError, match="records of json do not say what columns they have") as caught:
         parse(f'CREATE APPLICATION a; CREATE INPUT TABLE x FROM KAFKA("t", {GIVEN});')
     assert "^^^^^" in str(caught.value.where)
+
+
+def test_a_schema_has_columns() -> None:
+    given = 'brokers = "b:9092", format = "protobuf", schema_registry = "http://r:8081", key = "k"'
+    program = parse(f'CREATE APPLICATION a; CREATE INPUT TABLE x FROM KAFKA("t", {given});')
+    assert parse(render(program)) == program
 
 
 def test_an_empty_topic() -> None:
