@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import urllib.request
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fastavro
 import pyarrow as pa
 import pytest
 
@@ -16,7 +18,7 @@ from connectors.test_kafka_sink import opened, written
 from connectors.test_topic_intake import Taking
 from connectors.topics import Topics
 from dovetail.connectors.flat_schema import fields_of
-from dovetail.connectors.schema_registry import NoSchema, Registry, Schema
+from dovetail.connectors.schema_registry import HEAD, NoSchema, Registry, Schema
 from dovetail.errors import DovetailError, PlaceError, Unreachable
 from dovetail.service.checkout import checkout_root
 from dovetail_dev.schema_registry import RegistryServer
@@ -135,6 +137,49 @@ def test_columns_that_the_schema_says(
         {"id": n, "at": datetime.fromtimestamp(n, UTC), "more": None if n < 5 else n / 2} for n in range(10)
     ]
     assert found["visitor"].to_pylist() == found["name"].to_pylist()
+
+
+NESTED = {
+    "type": "record",
+    "name": "Visit",
+    "fields": [
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {
+            "name": "address",
+            "type": ["null", {"type": "record", "name": "A", "fields": [{"name": "city", "type": "string"}]}],
+        },
+        {"name": "id", "type": "long"},
+    ],
+}
+
+
+def test_records_within_records(application: Application, topics: Topics, server: RegistryServer) -> None:
+    """Into a join by a field of theirs, and as they are; what has arrays beside it is read, too."""
+    topic = topics.make("visits")
+    number = Registry(server.url).register(f"{topic}-value", Schema("AVRO", json.dumps(NESTED)))
+    cities, parsed = ("Rome", None, "Oslo", "Rome"), fastavro.parse_schema(NESTED)
+    for n, city in enumerate(cities):
+        value = io.BytesIO(HEAD.pack(0, number))
+        value.seek(0, io.SEEK_END)
+        row = {"at": n, "tags": ["x"] * n, "address": city and {"city": city}, "id": n}
+        fastavro.schemaless_writer(value, parsed, row)
+        topics.write_raw(topic, [value.getvalue()])
+    application.run(
+        f"""CREATE APPLICATION nested;
+        CREATE INPUT TABLE v FROM KAFKA("{topic}", brokers = "{topics.address}", format = "avro",
+            schema_registry = "{server.url}");
+        CREATE VIEW again AS SELECT * FROM v WHERE length(`address.city`) > 0;
+        CREATE TABLE pairs AS SELECT v.id AS l, again.id AS r, again.`address.city` AS city
+            FROM v LEFT JOIN again ON v.`address.city` = again.`address.city`
+            AND again.at BETWEEN v.at AND v.at + INTERVAL '1 second' STORAGE SCRIBE(category = "pairs");
+        CREATE TABLE plain AS SELECT * FROM v STORAGE SCRIBE(category = "plain");"""
+    )
+    plain = application.category("plain").select(["id", "address.city"]).to_pylist()
+    assert plain == [{"id": n, "address.city": city} for n, city in enumerate(cities)]
+    pairs = application.category("pairs").select(["l", "r", "city"]).to_pylist()
+    expected = [(0, 0, "Rome"), (0, 3, "Rome"), (1, None, None), (2, 2, "Oslo"), (3, 3, "Rome")]
+    assert sorted(tuple(pair.values()) for pair in pairs) == expected
 
 
 def test_a_schema_that_the_registry_refuses(topics: Topics, server: RegistryServer) -> None:

@@ -1,13 +1,16 @@
-"""Files as inputs: one file instead of a folder, and a bad one that arrives while the stream runs."""
+"""Files as inputs: one file instead of a folder, columns of any name, and a bad file that arrives while the
+stream runs."""
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from pyarrow import csv
 
 from dovetail.errors import InputError
@@ -83,3 +86,22 @@ def test_a_bad_file_that_arrives_while_the_stream_runs(application: Application)
     application.run(PQL, "drain")
     db = database(**tables, found=application.files("out"))
     assert differences(db, "FROM found", join_sql("full", "l.id, r.id", ON)) == {}
+
+
+def test_columns_with_dots_in_their_names(application: Application) -> None:
+    """Through Spark, into the log and elsewhere, with a row that is set aside."""
+    here = application.folder
+    (here / "in").mkdir()
+    rows = [{"a.b": n, "c": f"c{n}"} for n in range(3)]
+    (here / "in" / "0.json").write_text("\n".join([*map(json.dumps, rows), "no json"]))
+    application.run("""
+        CREATE APPLICATION dots;
+        CREATE INPUT TABLE i (`a.b` BIGINT, c STRING) FROM FILES("{here}/in", format = "json");
+        CREATE VIEW v AS SELECT `a.b`, format_string('%s!', c) AS `c.d` FROM i;
+        CREATE TABLE kept AS SELECT * FROM v STORAGE SCRIBE(category = "kept");
+        CREATE TABLE lake AS SELECT * FROM v STORAGE DELTA(path = "{here}/lake");
+    """)
+    expected = [{"a.b": n, "c.d": f"c{n}!"} for n in range(3)]
+    for found in (application.category("kept"), DeltaTable(here / "lake").to_pyarrow_table()):
+        assert sorted(found.select(["a.b", "c.d"]).to_pylist(), key=lambda row: row["a.b"]) == expected
+    assert application.category("dots.rejects.i")["raw"].to_pylist() == ["no json"]

@@ -247,7 +247,7 @@ def rejects_of(rows: DataFrame) -> DataFrame:
     return rows.where(F.col(CORRUPT).isNotNull()).select(
         F.input_file_name().alias("file"),
         F.col(CORRUPT).alias("raw"),
-        F.struct(*rows.drop(CORRUPT).columns).alias("read"),
+        F.struct(*map(quoted, rows.drop(CORRUPT).columns)).alias("read"),
     )
 
 

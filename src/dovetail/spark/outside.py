@@ -25,6 +25,7 @@ from dovetail.errors import PlanError
 from dovetail.plan.physical import OutsideSink
 from dovetail.spark.checkpoints import Checkpoint
 from dovetail.spark.failures import packs_errors
+from dovetail.spark.rows_in_tasks import in_tasks
 
 if TYPE_CHECKING:
     from dovetail.spark.append import Append
@@ -71,7 +72,7 @@ def committing(sink: Sink, write: WriteOutside | None) -> Append:
         if write is not None:
             if batch <= sink.last():
                 return
-            rows = rows.mapInArrow(write, "written string")
+            rows = in_tasks(rows, write)
         written = [row[0] for row in rows.collect()]
         crash_point("sink", "written")
         if written:

@@ -31,6 +31,7 @@ from dovetail.slicing.parquet_files import row_groups
 from dovetail.slicing.placement import HASH, TIME, Placement
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.failures import packs_errors
+from dovetail.spark.rows_in_tasks import in_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +128,7 @@ class WriteFiles:
 def write_batch(rows: DataFrame, category: Category, placement: Placement) -> list[str]:
     """The rows of a micro-batch as segments, for `append_written` to name."""
     write = WriteRows(category.home, category.name, placement, category.generation)
-    return [row[0] for row in rows.mapInArrow(write, "written string").collect()]
+    return [row[0] for row in in_tasks(rows, write).collect()]
 
 
 def write_files(context: SparkContext, files: Sequence[str], short: DirectSlice) -> list[str]:
