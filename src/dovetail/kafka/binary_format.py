@@ -134,7 +134,7 @@ def _array(
         if ((words < 0) | (words >= len(one.symbols)))[given].any():
             raise pa.ArrowInvalid(f"field {one.name} has a value that its schema does not name")
         return pa.array(one.symbols).take(pa.array(words, mask=~given))
-    if pa.types.is_decimal(kind):
+    if kind is not None and pa.types.is_decimal(kind):
         return _decimals(words, sizes, bits, data, kind.scale).cast(kind)
     if one.kind in (kernels.TEXT, kernels.FIXED):
         ends = np.empty(count + 1, np.int32)

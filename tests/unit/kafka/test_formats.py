@@ -84,7 +84,7 @@ BAD = st.sampled_from(
     ]
 )
 NUMBER = b"\0\0\0\1\2"
-"""Of a schema, as clients of a registry write it before JSON."""
+"""What clients of a schema registry write before JSON."""
 GOOD = st.builds(
     lambda number, a, b: number + json.dumps({"a": a, "b": b, "more": [1, {"x": None}]}).encode(),
     st.sampled_from((b"", NUMBER)),

@@ -53,7 +53,7 @@ from dovetail.errors import DovetailError, PlaceError, PlanError, StateError, Un
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dovetail.connectors.flat_schema import FlatField
+    from dovetail.connectors.flat_field import FlatField
 
 Answer = TypeVar("Answer")
 ANSWER_S = 15.0
