@@ -6,6 +6,7 @@ another source for it, under whatever name, if it is said where that begins; one
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import sqlglot
@@ -38,6 +39,7 @@ _WIDER = {
     "INT": ("BIGINT", "DOUBLE"),
     "FLOAT": ("DOUBLE",),
 }
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 
 
 def sources(between: Between, old: Stage, new: Stage) -> Stage:
@@ -238,7 +240,7 @@ def _typed(
         return
     place = between.place_of(table.name)
     what = f"column {now.name} of {table.name} is {now.type}, was {was.type}"
-    wider = str(now.type) in _WIDER.get(str(was.type), ())
+    wider = _is_wider(str(was.type), str(now.type))
     if wider and not any(name.startswith("_key_") for name in carried):
         between.say("sources", part_of(stage), "kept", what, flight="they are widened", place=place)
         return
@@ -253,6 +255,15 @@ def _typed(
         place=place,
         curable=wider or between.reslice,
     )
+
+
+def _is_wider(was: str, now: str) -> bool:
+    """Whether a type holds every value of another, as it is."""
+    one, other = _DECIMAL.fullmatch(was), _DECIMAL.fullmatch(now)
+    if one is None or other is None:
+        return now in _WIDER.get(was, ())
+    (digits, scale), (more_digits, more_scale) = map(int, one.groups()), map(int, other.groups())
+    return more_scale >= scale and more_digits - more_scale >= digits - scale
 
 
 def _read(stage: SlicerStage) -> dict[str, str]:
