@@ -25,6 +25,7 @@ from dovetail.service.server.ledger import ledger_path
 from dovetail.service.server.problems import HttpError
 from dovetail.service.server.state import Daemon
 from dovetail.slicing.input_files import MissingInput
+from service.test_landing import ADS, TAPS, ads_has_run
 
 INSIDE = (MissingInput, HttpError)
 """Kinds that programs do not tell from others: one is a case of another, one is for requests of no client."""
@@ -69,6 +70,18 @@ def test_the_life_of_an_application(daemon: Daemon) -> None:
     assert client.history("clicks")["at"] == []
     assert client.alarms() == []
     assert {one["name"] for one in next(client.live())} == {"clicks", "second"}
+
+
+def test_what_goes_with_a_query(daemon: Daemon, tmp_path: Path) -> None:
+    ads_has_run(daemon.home, tmp_path)
+    client = caller(daemon)
+    with pytest.raises(StateError, match="cannot go on with this query"):
+        client.deploy(TAPS)
+    assert client.deploy(TAPS, begins=["c=latest"])["revision"] == 2
+    assert wanted_of(daemon.home, "ads").begins == ("c=latest",)
+    assert client.rollback("ads", 1, reslice=True)["revision"] == 3
+    wanted = wanted_of(daemon.home, "ads")
+    assert (wanted.text, wanted.begins, wanted.reslice) == (ADS, (), True)
 
 
 def test_rows_go_in(daemon: Daemon) -> None:

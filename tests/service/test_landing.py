@@ -15,11 +15,13 @@ from dovetail.log.ingest.append import append_file
 from dovetail.log.ingest.source import InputFile
 from dovetail.service.keeping import verbs
 from dovetail.service.keeping.landing import RULES, land
+from dovetail.service.keeping.presence import still_said
 from dovetail.service.keeping.wanted import wanted_of
 from service.serving import QUERY
 from unit.changes.test_takeover import considered
 
 ADS = QUERY.format(name="ads")
+TAPS = ADS.replace('"ads_clicks"', '"ads_taps"')
 OTHER_TYPE = ADS.replace("ad BIGINT, campaign STRING", "ad INT, campaign STRING")
 
 
@@ -29,15 +31,20 @@ def fed(home: str, category: str, folder: Path) -> None:
     append_file(home, category, InputFile(str(file), file.stat().st_size), kind="json")
 
 
+def ads_has_run(home: str, folder: Path) -> None:
+    """The application, with its categories and one more that could take the place of one."""
+    for name in ("ads_clicks", "ads_taps", "ads_views", "ads_out"):
+        fed(home, name, folder)
+    verbs.deploy(home, ADS, by="ada")
+    take_over(considered(home, ADS))
+    open_store(home).make_folder("apps/ads/checkpoints/clicked")  # as a run would
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> str:
     """A home where the application has run."""
     made = str(tmp_path / "home")
-    for name in ("ads_clicks", "ads_views", "ads_out"):
-        fed(made, name, tmp_path)
-    verbs.deploy(made, ADS, by="ada")
-    take_over(considered(made, ADS))
-    open_store(made).make_folder("apps/ads/checkpoints/clicked")  # as a run would
+    ads_has_run(made, tmp_path)
     return made
 
 
@@ -87,3 +94,38 @@ def test_read(home: str) -> None:
     category.set_reader("reports.reader", 0, application="reports")
     assert "application reports reads category ads_out" in findings(home, moved)["read"].what
     assert "read" not in findings(home, ADS), "as long as it goes on writing it"
+
+
+def test_what_goes_with_a_query_is_said_for_one_change(home: str) -> None:
+    """An input gets another source: refused, until somebody says where that begins. A start after the change
+    does not say it again, and the next query says nothing."""
+    assert "say where it begins: --from c=latest" in str(findings(home, TAPS)["continues"].hint)
+    for begins, wrong in ((["c=soon"], "no place in a source"), (["x=latest"], "its source has not changed")):
+        assert wrong in land(home, TAPS, "ads", begins=begins).findings[0].error.what
+    with pytest.raises(StateError, match="cannot go on"):
+        verbs.deploy(home, TAPS, by="ada")
+    made, _ = verbs.deploy(home, TAPS, by="ada", begins=["c=earliest"])
+    assert (made, made.begins, made.beside) == (wanted_of(home, "ads"), ("c=earliest",), 1)
+    assert still_said(home, made) == (("c=earliest",), False)
+    verbs.stop(home, "ads", by="ada")
+    assert verbs.start(home, "ads", by="ada").begins == ("c=earliest",), "it has not been heard yet"
+
+    take_over(considered(home, TAPS, begins=["c=earliest"]))
+    known = verbs.restart(home, "ads", by="ada")
+    assert still_said(home, known) == ((), False)
+    verbs.stop(home, "ads", by="ada")
+    verbs.start(home, "ads", by="ada")
+
+    with pytest.raises(StateError, match="cannot go on"):
+        verbs.rollback(home, "ads", 1, by="ada")
+    back = verbs.rollback(home, "ads", 1, by="ada", begins=["c=latest"], reslice=True)
+    assert (back.text, back.begins, back.reslice, back.beside) == (ADS, ("c=latest",), True, 2)
+    after, _ = verbs.deploy(home, TAPS.replace("1 minute", "2 minutes"), by="ada")
+    assert not after.needs_start
+
+
+def test_a_first_query_has_no_other_source_than_before(home: str) -> None:
+    first = QUERY.format(name="ads_new")
+    assert land(home, first, owner="ada").ok
+    (found,) = land(home, first, owner="ada", begins=["c=latest"]).findings
+    assert "its source has not changed" in found.error.what

@@ -57,3 +57,12 @@ def test_an_application_that_is_not_there(app: Running, capsys: pytest.CaptureFi
     file = written(app, join(9, 5).replace("APPLICATION app", "APPLICATION other"))
     assert run_command("preview", file, "--home", app.home) == 1
     assert "there is no application other" in capsys.readouterr().err
+
+
+def test_it_says_what_becomes_of_rows_in_flight_with_and_without_reslicing(
+    app: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(app, join(5, 5, where=" WHERE a.id <> 3"))
+    for options, verdict in (([], "state kept"), (["--reslice"], "a join begins afresh")):
+        assert run_command("preview", file, "--home", app.home, *options) == 0
+        assert f"with {file}: {verdict}" in capsys.readouterr().out

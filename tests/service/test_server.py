@@ -26,6 +26,7 @@ from dovetail.service.keeping.wanted import find_wanted, wanted_of
 from dovetail.service.server.app import make_app
 from dovetail.service.server.ledger import ServiceLedger, ledger_path
 from dovetail.service.server.state import Daemon
+from service.test_landing import TAPS, ads_has_run
 
 HOST = "127.0.0.1:8630"
 QUERY = """CREATE APPLICATION clicks;
@@ -349,6 +350,30 @@ def test_by_clicks_from_an_empty_home_to_a_deployed_application(person: TestClie
     assert "Start" in person.get("/applications/clicks").text
     for path in ("/applications/clicks/edit", "/fragments/applications/clicks", "/applications/clicks/why"):
         assert person.get(path).status_code == 200
+
+
+def test_the_editor_has_fields_for_what_goes_with_a_query(
+    person: TestClient, daemon: Daemon, tmp_path: Path
+) -> None:
+    """What was filled in is checked, and is there again if the query is refused."""
+    ads_has_run(daemon.home, tmp_path)
+    assert 'name="begins"' in person.get("/applications/ads/edit").text
+    assert 'name="begins"' not in person.get("/new").text, "a first query has nothing to go on from"
+    secret, said = csrf(person), {"text": TAPS, "application": "ads"}
+    headers = {"X-CSRF": secret}
+    assert "cannot go on" in person.post("/fragments/check", data=said, headers=headers).text
+    found = person.post("/fragments/check", data={**said, "begins": "c=latest"}, headers=headers).text
+    assert "No mistakes found." in found
+    back = person.post(
+        "/deploy", data={**said, "begins": "c=soon, i=latest", "csrf": secret, "reslice": "yes"}
+    )
+    assert back.status_code == 422
+    assert 'value="c=soon, i=latest"' in back.text
+    assert 'value="yes" checked' in back.text
+    given = {**said, "begins": " c=latest ,", "csrf": secret, "reslice": "yes"}
+    assert person.post("/deploy", data=given).status_code == 303
+    wanted = wanted_of(daemon.home, "ads")
+    assert (wanted.begins, wanted.reslice, wanted.beside) == (("c=latest",), True, 1)
 
 
 @contextmanager

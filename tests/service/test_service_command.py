@@ -10,6 +10,7 @@ from commands import run_command
 from dovetail.service.access.tokens import find_token
 from dovetail.service.keeping.events import events
 from dovetail.service.keeping.wanted import wanted_names, wanted_of
+from service.test_landing import ADS, TAPS, ads_has_run
 
 QUERY = """CREATE APPLICATION {name};
 CREATE INPUT TABLE c (eventtime TIMESTAMP, ad BIGINT) FROM SCRIBE("clicks");
@@ -94,6 +95,25 @@ def test_the_life_of_an_application(folder: Path, home: str, capsys: pytest.Capt
     first, second = capsys.readouterr().out.splitlines()
     assert "deleted" in first
     assert "restored" in second
+
+
+def test_what_goes_with_a_query_is_said_of_one_file(
+    folder: Path, home: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ads_has_run(home, tmp_path)
+    file = tmp_path / "ads.pql"
+    file.write_text(TAPS)
+    assert run_command("service", "apply", str(file)) == 1
+    assert "say where it begins: --from c=latest" in capsys.readouterr().err
+    assert run_command("service", "apply", str(folder), "--from", "c=latest") == 1
+    assert "expected: one .pql file" in capsys.readouterr().err
+    assert run_command("service", "apply", str(file), "--from", "c=latest", "--look") == 0
+    assert "the new one begins with what comes from the change on" in capsys.readouterr().out
+    assert run_command("service", "apply", str(file), "--from", "c=latest") == 0
+    assert wanted_of(home, "ads").begins == ("c=latest",)
+    assert run_command("service", "rollback", "ads", "1", "--reslice") == 0
+    wanted = wanted_of(home, "ads")
+    assert (wanted.text, wanted.begins, wanted.reslice) == (ADS, (), True)
 
 
 def test_a_token_is_made_listed_and_dropped(home: str, capsys: pytest.CaptureFixture[str]) -> None:

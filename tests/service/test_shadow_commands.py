@@ -31,10 +31,10 @@ def play(app: Running, first: int, stop: int) -> None:
     settle()
 
 
-def deploy(app: Running, text: str) -> int:
+def deploy(app: Running, text: str, *options: str) -> int:
     file = Path(app.home).parent / "new.pql"
     file.write_text(text)
-    return run_command("deploy", str(file), "--shadow", "--available-now", "--home", app.home)
+    return run_command("deploy", str(file), "--shadow", "--available-now", "--home", app.home, *options)
 
 
 def test_a_shadow_is_followed_shown_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,6 +81,17 @@ def test_nothing_is_left_of_a_shadow_that_cannot_be(app: Running, capsys: pytest
     assert "needs Spark" in capsys.readouterr().err
     assert run_command("shadow", "app", "--home", app.home) == 1
     assert "has no shadow" in capsys.readouterr().err
+
+
+def test_a_shadow_may_be_of_a_join_that_begins_afresh(
+    app: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A narrower type is refused without that."""
+    narrower = join(5, 5).replace("b (t TIMESTAMP, k BIGINT, id BIGINT)", "b (t TIMESTAMP, k BIGINT, id INT)")
+    assert deploy(app, narrower) == 1
+    assert "start it with --reslice" in capsys.readouterr().err
+    assert deploy(app, narrower, "--reslice") == 0
+    assert "shadow of app, version 1" in capsys.readouterr().out
 
 
 def test_promote_and_drop_exclude_each_other(app: Running, capsys: pytest.CaptureFixture[str]) -> None:

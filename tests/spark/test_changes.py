@@ -10,12 +10,14 @@ import pytest
 
 from dovetail.changes.versions import read_version, version_numbers
 from dovetail.errors import StateError
+from dovetail.log.category import list_categories
 from dovetail.plan.application_file import read_current
 from dovetail_dev.spark_cluster import until
 from spark.application import Application, category_rows
-from spark.batch import ON, database, differences, join_sql
+from spark.batch import ON, count, database, differences, join_sql
 from spark.events import events, write_files
 from spark.running import running
+from spark.test_every_change import killed_in
 
 ROWS = 8_000
 QUERY = """
@@ -47,9 +49,9 @@ class Stream:
         """The next part of both streams, through this query: the rows that this run has put out."""
         self.feed()
         self.application.run(query, "drain" if self.fed == self.parts else "available-now")
-        return [self._new(output) for output in outputs]
+        return [self.new_in(output) for output in outputs]
 
-    def _new(self, output: str) -> pa.Table:
+    def new_in(self, output: str) -> pa.Table:
         files = [file for file in self.application.files(output) if file not in self.seen]
         self.seen.update(files)
         return pa.concat_tables([pq.ParquetFile(file).read() for file in files])
@@ -126,6 +128,32 @@ def test_windows_types_and_columns_change_while_rows_are_in_flight(application: 
     assert db.execute(f"SELECT count(*) FROM ({narrow} EXCEPT SELECT l, r FROM found)").fetchone() == (0,)
     known = found[3].filter(pc.is_valid(found[3]["lv"]))
     assert 0 < known.num_rows < found[3].num_rows
+
+
+def test_a_view_of_a_new_name_takes_the_place_of_one_with_another_key(application: Application) -> None:
+    """The paper's way, which errors name where nothing else helps. The old query lets out what it holds. The
+    new view is filled from the inputs, and joins all that they have had; its table goes on in the folder of
+    the old one. The run that makes the change is killed when the new query counts."""
+    stream = Stream(application, 3)
+    (first,) = stream.run(ONE, "out")
+    application.run(ONE, "drain")
+    drained = stream.new_in("out")
+    beside = ONE.replace("pairs", "by_value").replace("l.k = r.k", "l.v = r.k * 4")
+    killed_in(application, beside, "application.named", [])
+    second = stream.run(beside, "out") + stream.run(beside, "out")
+    fed = {name: table.slice(0, ROWS // 3) for name, table in stream.sides.items()}
+    db = database(**fed, found=pa.concat_tables([first, drained]))
+    values = "l.id, r.id, COALESCE(r.v, 0)"
+    assert differences(db, "FROM found", join_sql("left", values, ON)) == {}
+    db = database(l=stream.sides["l"], r=stream.sides["r"], found=pa.concat_tables(second))
+    on = ON.replace("l.k = r.k", "l.v = r.k * 4")
+    assert on != ON
+    assert differences(db, "FROM found", join_sql("left", values, on)) == {}
+    assert count(db, "FROM found WHERE r IS NOT NULL") > 100
+    found = read_version(application.home, "changing", 2)
+    assert {change.verdict for change in found.changes} == {"kept", "let go"}
+    assert [join.name for join in read_current(application.home, "changing").plan.joins] == ["by_value"]
+    assert not [name for name in list_categories(application.home) if "pairs" in name]
 
 
 def test_a_join_feeds_a_table_then_another_join_and_the_table_again(application: Application) -> None:

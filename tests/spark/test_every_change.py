@@ -178,7 +178,7 @@ class Written:
 
 
 def killed_in(application: Application, text: str, point: str, begins: list[str]) -> None:
-    """A run of the command that dies at this point of the change."""
+    """A run of the command that dies at this point of the change: at once, or the time that it says."""
     path = application.folder / "app.pql"
     path.write_text(text.replace("{here}", str(application.folder)))
     done = subprocess.run(
@@ -189,7 +189,7 @@ def killed_in(application: Application, text: str, point: str, begins: list[str]
             *(f"--from={one}" for one in begins),
         ),
         cwd=application.folder,
-        env={**os.environ, **environment(), VARIABLE: f"{point}:1"},
+        env={**os.environ, **environment(), VARIABLE: point if ":" in point else f"{point}:1"},
         capture_output=True,
         text=True,
         check=False,

@@ -15,6 +15,7 @@ from dovetail.connectors.sinks.hive import HiveSink, Noted
 from dovetail.connectors.sinks.postgres import PostgresSink
 from dovetail.connectors.table_folder import TableFolder
 from dovetail.errors import DovetailError, PlaceError, Unreachable
+from dovetail.plan.application_file import read_current
 from dovetail.service.checkout import checkout_root
 from dovetail.service.figures import RunFigures
 from dovetail_dev.hive_metastore import HiveMetastore, hive_metastore
@@ -23,6 +24,7 @@ from spark.application import Application
 from spark.batch import ON, Database, add, database, differences, join_sql
 from spark.events import events, write_files
 from spark.pairs import pairs
+from spark.test_every_change import killed_in
 from unit.connectors.places import DeltaPlace, DuckdbPlace, HivePlace, IcebergPlace, PostgresPlace
 
 ROWS = 2000
@@ -70,7 +72,9 @@ def tables(select: str, metastore: HiveMetastore, server: Postgres) -> str:
 def test_one_join_into_every_place(
     application: Application, server: Postgres, metastore: HiveMetastore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the rows, then all of them under a query with one more column and one table elsewhere."""
+    """Half of the rows, then all of them under a query with one more column and one table elsewhere. The run
+    that makes the change is killed when the new query counts and nothing of it has begun, and the next one
+    while it writes the first rows: some places have them then, and others have not."""
     monkeypatch.setenv("THE_SERVER", server.uri)
     monkeypatch.setenv("THE_PASSWORD", PASSWORD)
     here = application.folder
@@ -84,6 +88,9 @@ def test_one_join_into_every_place(
         'CSV (path = "{here}/csv", merge_every = 100) PARTITIONED BY (part)', 'DELTA (path = "{here}/moved")'
     )
     assert moved != changed
+    killed_in(application, moved, "application.named", [])
+    assert read_current(application.home, "app").version == 2
+    killed_in(application, moved, "sink.written:5", [])  # the slicers of both sides have been there before
     application.run(moved)
     found = {
         "postgres": postgres.ask("SELECT * FROM pairs"),

@@ -17,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dovetail.service.access.tokens import new_token
 from dovetail.service.committed_files import committed_files
 from dovetail.service.keeping.processes import processes_of
@@ -78,12 +80,12 @@ class Service:
         with urllib.request.urlopen(request) as answer:
             return json.loads(answer.read())
 
-    def send(self) -> None:
+    def send(self, clicks: str = "clicks") -> None:
         """An impression and a click on it, a minute later; and both of another ad, which let time pass."""
         ad, at = self.sent, START + timedelta(minutes=self.sent)
         view = {"eventtime": at.isoformat(), "ad": ad, "campaign": f"summer {ad}"}
         click = {"eventtime": (at + timedelta(minutes=1)).isoformat(), "ad": ad}
-        for category, row in (("impressions", view), ("clicks", click)):
+        for category, row in (("impressions", view), (clicks, click)):
             self.call("POST", f"/api/v1/log/{category}", json.dumps(row).encode(), "application/x-ndjson")
         self.sent += 1
 
@@ -171,11 +173,32 @@ def test_from_an_empty_home_to_rows_through_kills_changes_and_moves(tmp_path: Pa
         versions = service.call("GET", "/api/v1/applications/clicks/versions")
         assert [(version["number"], version["current"]) for version in versions] == [(2, True), (1, False)]
 
+        expected = its_clicks_come_from_elsewhere(service, expected)
+
         service.call("POST", "/api/v1/applications/clicks/stop")
         until(lambda: service.condition() == "stopped", "it has stopped")
         assert processes_of(service.home, "clicks") == []
         answer = service.call("GET", "/api/v1/applications/clicks/why?key=1")
         assert answer["rows"][0]["status"] == "matched"
+
+
+def its_clicks_come_from_elsewhere(service: Service, expected: list[str]) -> list[str]:
+    """Refused, until it is said where the new source begins. That is said once: a process that starts later
+    goes on where it is."""
+    service.send("taps")  # before the change
+    taps = CHANGED.replace('SCRIBE("clicks")', 'SCRIBE("taps")')
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        service.call("PUT", "/api/v1/applications/clicks", {"text": taps})
+    assert "say where it begins: --from c=latest" in refused.value.read().decode()
+    service.call("PUT", "/api/v1/applications/clicks", {"text": taps, "begins": ["c=earliest"]})
+    expected = sorted([*expected, f"SUMMER {service.sent - 1}"])
+    until(lambda: service.campaigns() == expected, "what the new source had comes out")
+    until(lambda: service.condition() == "running", "it runs")
+    os.killpg(processes_of(service.home, "clicks")[0].pid, signal.SIGKILL)
+    service.send("taps")
+    expected = sorted([*expected, f"SUMMER {service.sent - 1}"])
+    until(lambda: service.campaigns() == expected, "it has gone on")
+    return expected
 
 
 def test_a_second_service_of_a_home_is_told(tmp_path: Path) -> None:

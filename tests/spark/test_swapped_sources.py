@@ -3,6 +3,8 @@ the join has seen stays."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -13,6 +15,7 @@ from dovetail.log.ingest.files import find_files
 from dovetail.plan.application_file import read_current
 from spark.application import Application
 from spark.batch import ON, database, differences, join_sql
+from spark.command_line import run
 from spark.events import events, write_files
 
 ROWS, PARTS = 6_000, 6
@@ -74,3 +77,36 @@ def test_from_the_log_to_files_and_back(application: Application, monkeypatch: p
     db = database(l=fed_left, r=fed_right, found=application.files("out"))
     assert differences(db, "FROM found", join_sql("inner", "l.id, r.id", ON)) == {}
     assert [stage.reading for stage in read_current(application.home, "app").plan.slicers] == [5, 1]
+
+
+def test_every_command_that_changes_a_query_takes_the_place_where_an_input_begins(
+    application: Application,
+) -> None:
+    """`deploy` and `rollback` as `run`. The new source is an input of another name. A rollback would go on
+    where the source was left; it begins where it was said."""
+    folder = Path(application.folder)
+
+    def command(*arguments: str) -> str:
+        done = run(*arguments, "--home", application.home, "--available-now", folder=folder)
+        return f"{done.returncode}\n{done.stdout}{done.stderr}"
+
+    for number in range(4):
+        write_files(part(2, number), folder / "r", 1, first=number)
+    to_log(application, 0)
+    application.run(LOG, "available-now")
+    to_log(application, 1)  # left out: see below
+    write_files(part(1, 2), folder / "b", 1, first=2)
+    other = FILES.replace("TABLE l (", "TABLE other (").replace("FROM l JOIN", "FROM other AS l JOIN")
+    (folder / "new.pql").write_text(other.replace("{here}", str(folder)))
+    refused = command("deploy", "new.pql")
+    assert refused.startswith("1\n")
+    assert "say where it begins: --from other=latest" in refused
+    assert command("deploy", "new.pql", "--from", "other=earliest").startswith("0\n")
+    assert command("rollback", "app", "--from", "l=latest").startswith("0\n")
+    to_log(application, 3)
+    application.run(LOG, "drain")
+
+    left = pa.concat_tables([part(1, number) for number in (0, 2, 3)])
+    right = pa.concat_tables([part(2, number) for number in range(4)])
+    db = database(l=left, r=right, found=application.files("out"))
+    assert differences(db, "FROM found", join_sql("inner", "l.id, r.id", ON)) == {}

@@ -194,10 +194,7 @@ def _obstacle(between: Between, known: JoinStage, join: JoinStage) -> str | None
             return "a side of it comes out of another join"
         if len(old.inputs) != 1 or len(new.inputs) != 1:
             return "a side of it has several inputs, or is a DataFrame"
-        same = [table.name.lower() for table in (*old.inputs, *new.inputs)]
-        if same[0] != same[1] or any(
-            swapped(between.new.application, *pair) for pair in same_inputs(old, new)
-        ):
+        if any(swapped(between.new.application, *pair) for pair in same_inputs(old, new)):
             return "a side of it has another input than before; change that first"
     return None
 

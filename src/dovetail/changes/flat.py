@@ -1,8 +1,9 @@
 """The columns and conditions of a stage, each written in terms of what the stage reads.
 
 A stage has views on views, and a change of a name in the middle is no change of meaning. So views are put
-into each other until only the stage's input is left. What cannot be flattened (set operations, aggregates,
-several inputs) is compared as a whole: then any difference concerns all of its columns."""
+into each other until only the stage's inputs are left. A column of a union is what it is in each part, in
+order. What cannot be flattened (aggregates, window functions, subqueries) is compared as a whole: then any
+difference concerns all of its columns."""
 
 from __future__ import annotations
 
@@ -18,6 +19,9 @@ from dovetail.plan.dialect import PqlSpark, spark_sql
 from dovetail.plan.physical import JoinStage, Relation, SlicerStage
 
 _PLAIN = {"expressions", "from_", "where", "kind"}
+_UNION = {"this", "expression", "distinct"}
+OF_ALL, OF_ONE = "UNION_OF", "PART_OF_UNION"
+"""For people as well: what a column is in the parts of a union, and a condition of one of them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,14 @@ def _flat(inputs: Mapping[str, Mapping[str, exp.Expr]], views: Sequence[Relation
 def _over(
     sql: str, known: Mapping[str, tuple[dict[str, exp.Expr], list[exp.Expr]]]
 ) -> tuple[dict[str, exp.Expr], list[exp.Expr]] | None:
-    query = sqlglot.parse_one(sql, dialect=PqlSpark)
+    return _of_query(sqlglot.parse_one(sql, dialect=PqlSpark), known)
+
+
+def _of_query(
+    query: exp.Expr, known: Mapping[str, tuple[dict[str, exp.Expr], list[exp.Expr]]]
+) -> tuple[dict[str, exp.Expr], list[exp.Expr]] | None:
+    if isinstance(query, exp.Union):
+        return _of_union(query, known)
     if not isinstance(query, exp.Select) or not {n for n, value in query.args.items() if value} <= _PLAIN:
         return None
     source = query.args.get("from_")
@@ -96,6 +107,34 @@ def _over(
         made[item.alias_or_name] = value.copy().transform(put)
     where = query.args.get("where")
     return made, [*conditions, *(one.copy().transform(put) for one in _conjuncts(where))]
+
+
+def _of_union(
+    query: exp.Union, known: Mapping[str, tuple[dict[str, exp.Expr], list[exp.Expr]]]
+) -> tuple[dict[str, exp.Expr], list[exp.Expr]] | None:
+    if query.args.get("distinct") or not {name for name, value in query.args.items() if value} <= _UNION:
+        return None
+    parts = [_of_query(part.unnest(), known) for part in _parts(query)]
+    columns = [part[0] for part in parts if part is not None]
+    if len(columns) < len(parts) or len({len(one) for one in columns}) > 1:
+        return None
+    made: dict[str, exp.Expr] = {
+        name: exp.Anonymous(this=OF_ALL, expressions=[value.copy() for value in values])
+        for name, *values in zip(columns[0], *(one.values() for one in columns), strict=True)
+    }
+    conditions: list[exp.Expr] = [
+        exp.Anonymous(this=OF_ONE, expressions=[exp.Literal.number(number), condition.copy()])
+        for number, part in enumerate(parts, 1)
+        for condition in (part[1] if part is not None else ())
+    ]
+    return made, conditions
+
+
+def _parts(query: exp.Expr) -> list[exp.Expr]:
+    """From left to right."""
+    if isinstance(query, exp.Union) and not query.args.get("distinct"):
+        return [*_parts(query.this), *_parts(query.expression)]
+    return [query]
 
 
 def _conjuncts(where: exp.Expr | None) -> list[exp.Expr]:

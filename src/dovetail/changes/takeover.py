@@ -22,6 +22,7 @@ from dovetail.changes.costs import InHome
 from dovetail.changes.made_from import Origin, require_known
 from dovetail.changes.positions import Position, begin_at, begin_taken_in, key_of
 from dovetail.changes.promises import older_than_promised
+from dovetail.changes.read_elsewhere import lost_to_readers
 from dovetail.changes.rules.sources import is_taken_in, same_inputs, swapped
 from dovetail.changes.verdict import Change, Verdict, strictest
 from dovetail.changes.versions import Version, read_version, version_numbers, version_path, write_version
@@ -129,7 +130,8 @@ def changes_to(
     costs = InHome(home, before.plan)
     plan, changes = closest(before.plan, plans, old_text, new_text, begins, costs, reslice)
     _require_asked(positions, asked, _said_before(home, before))
-    return plan, [*changes, *older_than_promised(home, before.plan, plan)]
+    said = [*older_than_promised(home, before.plan, plan), *lost_to_readers(home, before.plan, plan)]
+    return plan, [*changes, *said]
 
 
 def _said_before(home: str, before: Current) -> Mapping[str, Position]:

@@ -13,7 +13,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import DovetailError, InputError, SettingError, Unreachable
@@ -54,12 +54,19 @@ class Client:
         return self._one("POST", "/applications", {"text": text})
 
     def deploy(
-        self, text: str, application: str | None = None, revision: int | None = None
+        self,
+        text: str,
+        application: str | None = None,
+        revision: int | None = None,
+        *,
+        begins: Sequence[str] = (),
+        reslice: bool = False,
     ) -> dict[str, Any]:
         """Let an application run this query: a new one, or one that continues with it. `application`: if it
-        is not the name in the text, the service says so."""
+        is not the name in the text, the service says so. `begins`, `reslice`: as `--from` and `--reslice` of
+        `dovetail run`, for example `["clicks=earliest"]`."""
         name = application or self.check(text)["application"] or _name_in(text)
-        return self._of("PUT", name, "", {"text": text}, revision)
+        return self._of("PUT", name, "", {"text": text, **_said(begins, reslice)}, revision)
 
     def start(self, application: str, revision: int | None = None) -> dict[str, Any]:
         return self._of("POST", application, "/start", None, revision)
@@ -71,9 +78,16 @@ class Client:
         return self._of("POST", application, "/restart", None, revision)
 
     def rollback(
-        self, application: str, version: int | None = None, revision: int | None = None
+        self,
+        application: str,
+        version: int | None = None,
+        revision: int | None = None,
+        *,
+        begins: Sequence[str] = (),
+        reslice: bool = False,
     ) -> dict[str, Any]:
-        return self._of("POST", application, "/rollback", {"version": version}, revision)
+        said = {"version": version, **_said(begins, reslice)}
+        return self._of("POST", application, "/rollback", said, revision)
 
     def scale(self, application: str, tasks: int | str) -> dict[str, Any]:
         return self._of("POST", application, "/scale", {"tasks": str(tasks)})
@@ -213,6 +227,11 @@ def _error(problem: Mapping[str, Any]) -> DovetailError:
 
     fields = ("condition", "what", "where", "expected", "hint")
     return DovetailError.from_json({"error": {name: problem[name] for name in fields}})
+
+
+def _said(begins: Sequence[str], reslice: bool) -> dict[str, Any]:
+    """What goes with a query; nothing, to a service of a release that knows nothing of it."""
+    return {"begins": list(begins), "reslice": reslice} if begins or reslice else {}
 
 
 def _name_in(text: str) -> str:

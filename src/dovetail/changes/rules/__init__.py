@@ -26,8 +26,8 @@ from dovetail.plan.physical import Stage
 Rule = Callable[[Between, Stage, Stage], Stage]
 
 RULES: tuple[Rule, ...] = (
-    identity,
     sources,
+    identity,
     lookups,
     side_columns,
     bounds,

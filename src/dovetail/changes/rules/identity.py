@@ -15,8 +15,8 @@ from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage
 
 BESIDE = (
     "give the changed view a new name, and the join that it reads, if there is one, another, and let the "
-    "tables read the new view: it is filled from the inputs' log, as far as that reaches, while the old one "
-    "is removed"
+    "tables read the new view, under new names if there are several: it is filled from the inputs' log, as "
+    "far as that reaches, while the old one is removed"
 )
 
 
@@ -28,6 +28,9 @@ def identity(between: Between, old: Stage, new: Stage) -> Stage:
         return _kinds(between, old, new)
     if was.time is not None and now.time is not None:
         before, after = flat(old), flat(new)
+        if before.whole != after.whole:  # then it is not known whether keys and times are what they were
+            what = "the query of the side, from which its key and its event time come"
+            _refuse(between, new, what, curable=not isinstance(new, JoinStage))
         for column in dict.fromkeys([*was.keys, *now.keys, was.time]):
             one, other = before.columns.get(column), after.columns.get(column)
             if one != other:
@@ -55,11 +58,11 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
     old = replace(old, left=new.left, right=new.right)
     was, now = old.join_kind, new.join_kind
     if type(was) is not type(now):
-        _refuse(between, new, "the kind of join", was.means, now.means)
+        _refuse(between, new, f"the kind of join: {was.means}, now {now.means}")
         return replace(old, join_kind=now)
     if was.fixed != now.fixed:
         what = "the window of the join" if was.windows is None else "the windows of the join"
-        _refuse(between, new, what, _window(was), _window(now))
+        _refuse(between, new, f"{what}: {_window(was)}, now {_window(now)}")
         return replace(old, join_kind=now)
     return old
 
@@ -67,15 +70,15 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
 def _refuse_side(between: Between, stage: Stage, what: str, was: str, now: str) -> None:
     """The join that holds the side is another one than the stage. If a join makes its rows, it does not help
     that this one begins afresh."""
-    _refuse(between, stage, what, was, now, curable=not isinstance(stage, JoinStage))
+    _refuse(between, stage, f"{what}: {was}, now {now}", curable=not isinstance(stage, JoinStage))
 
 
-def _refuse(between: Between, stage: Stage, what: str, was: str, now: str, *, curable: bool = True) -> None:
+def _refuse(between: Between, stage: Stage, what: str, *, curable: bool = True) -> None:
     between.say(
         "identity",
         part_of(stage),
         "refused",
-        f"{what}: {was}, now {now}",
+        what,
         flight="what the join has seen is stored by the old one",
         instead=BESIDE,
         place=between.place_of_join(view_of(stage)),

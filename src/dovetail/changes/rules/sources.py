@@ -1,15 +1,25 @@
-"""Where an input's rows come from, and their types."""
+"""Where an input's rows come from, and their types.
+
+How far a stage has read is known of its sources, one after the other. So a stage with one input may get
+another source for it, under whatever name, if it is said where that begins; one with several must keep all.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from dovetail.changes.between import Between, NewSource, part_of
+import sqlglot
+from sqlglot import exp
+
+from dovetail.changes.between import Between, NewSource, part_of, view_of
 from dovetail.changes.flat import flat
 from dovetail.changes.rules.identity import BESIDE
 from dovetail.connectors.lake import ON_CHANGE, START
+from dovetail.plan.dialect import PqlSpark, spark_sql
 from dovetail.plan.kafka_options import FIELDS
 from dovetail.plan.physical import (
+    CategoryOutput,
     Column,
     FilesSource,
     InputTable,
@@ -29,11 +39,14 @@ _WIDER = {
     "INT": ("BIGINT", "DOUBLE"),
     "FLOAT": ("DOUBLE",),
 }
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 
 
 def sources(between: Between, old: Stage, new: Stage) -> Stage:
     if not isinstance(old, SlicerStage) or not isinstance(new, SlicerStage):
         return old
+    if _others(between, old, new):
+        return replace(old, inputs=new.inputs, views=new.views, select=new.select)
     read = _read(old)
     for was, table in same_inputs(old, new):
         if swapped(between.new.application, was, table):
@@ -50,19 +63,23 @@ def sources(between: Between, old: Stage, new: Stage) -> Stage:
         if not _own(between.new.application, table):
             for column in table.columns:
                 _typed(between, new, table, _column(was, column.name), column, read)
-    return replace(old, inputs=new.inputs)
+    return replace(_called_as(old, new), inputs=new.inputs)
 
 
 def same_inputs(old: SlicerStage, new: SlicerStage) -> list[tuple[InputTable, InputTable]]:
-    """The inputs that both versions of a stage have, by their names."""
+    """The inputs that both versions of a stage have, by their names. A single one is the same, whatever it is
+    called: its source may have changed."""
+    if len(old.inputs) == len(new.inputs) == 1:
+        return [(old.inputs[0], new.inputs[0])]
     before = {table.name.lower(): table for table in old.inputs}
     return [(was, now) for now in new.inputs if (was := before.get(now.name.lower())) is not None]
 
 
 def swapped(application: str, was: InputTable, now: InputTable) -> bool:
     """Whether an input comes from another place. Which categories the application writes itself on the way
-    is the planner's business."""
-    return _place(was) != _place(now) and not (_own(application, was) and _own(application, now))
+    is the planner's business, as long as they hold the same view."""
+    own = _own(application, was) and _own(application, now)
+    return _place(was) != _place(now) and not (own and was.name.lower() == now.name.lower())
 
 
 def intake_of(plan: Plan, stage: SlicerStage, table: InputTable) -> SlicerStage | None:
@@ -119,6 +136,8 @@ def _swapped(
     what = f"input {name} comes from {_said(after)}, it came from {_said(before)}"
     part, place = part_of(stage), between.place_of(name)
     views = any(_own(between.new.application, table) for table in (before, after))  # no source of its own
+    if views:
+        what = f"rows come from {_said(after)}, they came from {_said(before)}"
     alone = len(stage.inputs) == 1 and not views
     begins = between.begins(stage, NewSource(name, now, intake)) if alone else None
     if begins is not None:
@@ -136,9 +155,61 @@ def _swapped(
         "refused",
         what,
         flight="how far it was read is known of the old source only",
-        instead=_instead(name, after.source) if alone else BESIDE,
+        instead=_instead(name, after.source) if alone else _anew(stage),
         place=place,
     )
+
+
+def _others(between: Between, old: SlicerStage, stage: SlicerStage) -> bool:
+    """Whether a stage with several inputs does not have them all any more, in their order. How far they were
+    read is known of the first, the second, and so on."""
+    was, now = ([table.name for table in one.inputs] for one in (old, stage))
+    if max(len(was), len(now)) < 2 or [one.lower() for one in was] == [one.lower() for one in now]:
+        return False
+    between.say(
+        "sources",
+        part_of(stage),
+        "refused",
+        f"inputs {', '.join(now)}, they were {', '.join(was)}",
+        flight="how far each was read is known of the old ones only, in their order",
+        instead=_anew(stage),
+        place=between.place_of(view_of(stage)),
+    )
+    return True
+
+
+def _anew(stage: SlicerStage) -> str:
+    """What else may be done where a stage cannot go on."""
+    if isinstance(stage.output, CategoryOutput):
+        return BESIDE
+    return (
+        f"give table {stage.name} a new name, and another place if it has one: then it is a new table, and "
+        "the old one is removed"
+    )
+
+
+def _called_as(old: SlicerStage, new: SlicerStage) -> SlicerStage:
+    """The old stage, in which its single input has the name that the new one gives to it."""
+    if not len(old.inputs) == len(new.inputs) == 1:
+        return old
+    was, now = old.inputs[0].name, new.inputs[0].name
+    if was == now:
+        return old
+    views = tuple(replace(view, sql=_renamed(view.sql, was, now)) for view in old.views)
+    return replace(old, views=views, select=_renamed(old.select, was, now))
+
+
+def _renamed(sql: str, was: str, now: str) -> str:
+    if not sql:
+        return sql
+    tree = sqlglot.parse_one(sql, dialect=PqlSpark)
+    for table in tree.find_all(exp.Table):
+        if table.name.lower() == was.lower():
+            table.set("this", exp.to_identifier(now, quoted=True))
+    for column in tree.find_all(exp.Column):
+        if column.table.lower() == was.lower():
+            column.set("table", exp.to_identifier(now, quoted=True))
+    return spark_sql(tree)
 
 
 def _same_topic(was: InputTable, now: InputTable) -> bool:
@@ -169,7 +240,7 @@ def _typed(
         return
     place = between.place_of(table.name)
     what = f"column {now.name} of {table.name} is {now.type}, was {was.type}"
-    wider = str(now.type) in _WIDER.get(str(was.type), ())
+    wider = _is_wider(str(was.type), str(now.type))
     if wider and not any(name.startswith("_key_") for name in carried):
         between.say("sources", part_of(stage), "kept", what, flight="they are widened", place=place)
         return
@@ -184,6 +255,15 @@ def _typed(
         place=place,
         curable=wider or between.reslice,
     )
+
+
+def _is_wider(was: str, now: str) -> bool:
+    """Whether a type holds every value of another, as it is."""
+    one, other = _DECIMAL.fullmatch(was), _DECIMAL.fullmatch(now)
+    if one is None or other is None:
+        return now in _WIDER.get(was, ())
+    (digits, scale), (more_digits, more_scale) = map(int, one.groups()), map(int, other.groups())
+    return more_scale >= scale and more_digits - more_scale >= digits - scale
 
 
 def _read(stage: SlicerStage) -> dict[str, str]:

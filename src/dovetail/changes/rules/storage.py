@@ -19,6 +19,9 @@ from dovetail.plan.physical import (
 def storage(between: Between, old: Stage, new: Stage) -> Stage:
     was, now = old.output, new.output
     if isinstance(was, CategoryOutput) and isinstance(now, CategoryOutput):
+        if was.category != now.category and isinstance(new, JoinStage):
+            _readers(between, new, was.time is not None)
+            return replace(old, output=now)
         if was.compression != now.compression:
             _say(between, new, "next step", f"compression: {was.compression}, now {now.compression}")
         return replace(old, output=replace(was, compression=now.compression, promises=now.promises))
@@ -57,6 +60,23 @@ def refused_folder(between: Between, stage: Stage, part: str) -> bool:
         place=between.place_of(view_of(stage)),
     )
     return True
+
+
+def _readers(between: Between, stage: JoinStage, alone: bool) -> None:
+    """An aggregate, or a join, that reads a view alone is fed by the join of the view. `alone`: one did."""
+    view = view_of(stage)
+    one = f"an aggregate or a join reads view {view} alone"
+    between.say(
+        "storage",
+        part_of(stage),
+        "refused",
+        f"{one} no longer" if alone else f"{one} now, and did not before",
+        flight="what it has read was written by another stage",
+        instead=f"let what else is to read {view} read a view of its own, with the same join"
+        if alone
+        else f"keep another table that reads {view}: with STORAGE NOOP, if its rows are not wanted",
+        place=between.place_of(view),
+    )
 
 
 def _log(between: Between, stage: Stage, was: ScribeSink, now: ScribeSink) -> ScribeSink:

@@ -32,7 +32,10 @@ def tables(between: Between) -> None:
         what = f"aggregate {aggregate.table} is removed"
         _say(between, aggregate, part_of(aggregate), what, flight, instead, verdict="let go")
     stay = {stage.name for stage in old.stages if _leaves(stage)} & {s.name for s in new.stages if _leaves(s)}
-    come, gone = _come_and_gone(_tables(old, stay), _tables(new, stay))
+    before, after = _tables(old, stay), _tables(new, stay)
+    for place in before.keys() & after.keys():
+        _renamed(between, before[place], after[place])
+    come, gone = _come_and_gone(before, after)
     for stage in come:
         if refused_folder(between, stage, _table(stage)):
             continue
@@ -48,6 +51,22 @@ def _come_and_gone(
 ) -> tuple[list[Stage], list[Stage]]:
     come = [stage for name, stage in after.items() if name not in before]
     return come, [stage for name, stage in before.items() if name not in after]
+
+
+def _renamed(between: Between, was: Stage, now: Stage) -> None:
+    """A table of its own that goes where one of another name went: a stage is known by its name, so it would
+    begin with what its input still has, and not where the other one has ended."""
+    if not isinstance(was, SlicerStage) or not isinstance(now, SlicerStage):
+        return
+    between.say(
+        "tables",
+        _table(now),
+        "refused",
+        f"table {was.name} is called {now.name}",
+        flight=f"a table of another name begins again, and rows would be twice in {now.output.place}",
+        instead=f"keep the name {was.name}, or give {now.name} another place",
+        place=between.place_of(now.name),
+    )
 
 
 def _filling(between: Between, join: Stage) -> Cost | None:

@@ -98,6 +98,8 @@ def rollback(
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Process the available input, then stop.")
     ] = False,
+    begins: Begins = None,
+    reslice: Reslice = False,
     home: Home = None,
     master: Annotated[str | None, typer.Option(help="Where Spark runs.")] = None,
 ) -> None:
@@ -133,6 +135,8 @@ def rollback(
         master=MASTER.read(master),
         mode="available-now" if available_now else "stream",
         parent=current.version,
+        begins=begins or (),
+        reslice=reslice,
     )
 
 

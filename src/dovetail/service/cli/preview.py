@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail.errors import SettingError
-from dovetail.service.cli.arguments import AsJson, Home, home_at
+from dovetail.service.cli.arguments import AsJson, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 
 
@@ -22,6 +22,7 @@ def preview(
         ),
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Show this many rows of each difference.")] = 3,
+    reslice: Reslice = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
@@ -33,7 +34,7 @@ def preview(
     from dovetail.service.words.preview_words import preview_lines
 
     place = home_at(home)
-    proposed = proposal(place, read_pql(file), str(file))
+    proposed = proposal(place, read_pql(file), str(file), reslice=reslice)
     found = compared(place, proposed.current.plan, proposed.plan, length_us(since), samples)
     if as_json:
         said = {

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
+from dovetail.service.cli.arguments import Application, AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.me import me
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ def apply(
     place: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of .pql files, or one file.")],
     *,
     look: Annotated[bool, typer.Option("--look", help="Show what would change, and change nothing.")] = False,
+    begins: Begins = None,
+    reslice: Reslice = False,
     home: Home = None,
 ) -> None:
     """Let the service run the queries of a folder: all of them, or none if one is refused. Applications that
@@ -30,7 +32,7 @@ def apply(
     from dovetail.service.keeping.apply import apply as apply_all
     from dovetail.service.keeping.apply import look as looked
 
-    found = looked(home_at(home), place, me())
+    found = looked(home_at(home), place, me(), begins=begins or (), reslice=reslice)
     for one in found.planned:
         typer.echo(f"{one.application or one.file}: {one.difference}")
         for line in one.changes:
@@ -76,12 +78,14 @@ def rollback(
     number: Annotated[
         int | None, typer.Argument(metavar="[N]", min=1, help="The version to go back to.")
     ] = None,
+    begins: Begins = None,
+    reslice: Reslice = False,
     home: Home = None,
 ) -> None:
     """Let the service run the query of an earlier version. Default: the previous one."""
     from dovetail.service.keeping import verbs
 
-    verbs.rollback(home_at(home), application, number, by=me())
+    verbs.rollback(home_at(home), application, number, by=me(), begins=begins or (), reslice=reslice)
 
 
 @app.command()

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.errors import DovetailError, SettingError, StateError
-from dovetail.service.cli.arguments import Application, AsJson, Home, home_at
+from dovetail.service.cli.arguments import Application, AsJson, Begins, Home, Reslice, home_at
 from dovetail.service.cli.pql_file import PqlFile, read_pql
 from dovetail.service.cli.stop_signals import stopped_by_signals
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dovetail.preview.shadow import Shadow
     from dovetail.preview.shadow_files import Progress, ShadowFile
     from dovetail.service.proposal import Proposal
@@ -42,18 +44,25 @@ def deploy(
         ),
     ] = False,
     available_now: AvailableNow = False,
+    begins: Begins = None,
+    reslice: Reslice = False,
     home: Home = None,
     master: Master = None,
 ) -> None:
     """Change the query of an application, as `run` does. With --shadow, only try the query: it follows the
     steps of the running application, in a process of its own, until you stop it."""
     place, text = home_at(home), read_pql(file)
-    proposed = _proposed(place, text, str(file))
+    proposed = _proposed(place, text, str(file), begins or (), reslice)
     if shadow:
         _follow(place, text, proposed, available_now)
         return
     # Which version the query was made from, `run` finds by its file.
-    _run(place, text, str(file), None, available_now, master, origin=file)
+    _run(
+        *(place, text, str(file), None, available_now, master),
+        begins=begins or (),
+        reslice=reslice,
+        origin=file,
+    )
 
 
 def shadow(
@@ -64,6 +73,7 @@ def shadow(
     ] = False,
     drop: Annotated[bool, typer.Option("--drop", help="End the shadow, and remove what it wrote.")] = False,
     available_now: AvailableNow = False,
+    reslice: Reslice = False,
     home: Home = None,
     master: Master = None,
     as_json: AsJson = False,
@@ -82,7 +92,7 @@ def shadow(
     if not promote:
         _show(found, read_progress(place, application), as_json)
         return
-    proposed = _proposed(place, found.text, f"shadow of {application}")
+    proposed = _proposed(place, found.text, f"shadow of {application}", reslice=reslice)
     if proposed.current.version != found.version:
         raise StateError(
             f"application {application} is now at version {proposed.current.version}",
@@ -91,15 +101,17 @@ def shadow(
             hint=f"`dovetail shadow {application} --drop`, and start another",
         )
     _drop(place, application)
-    _run(place, found.text, f"shadow of {application}", found.version, available_now, master)
+    name = f"shadow of {application}"
+    _run(place, found.text, name, found.version, available_now, master, reslice=reslice)
 
 
-def _proposed(home: str, text: str, name: str) -> Proposal:
+def _proposed(home: str, text: str, name: str, begins: Sequence[str] = (), reslice: bool = False) -> Proposal:
     """Refused as `run` refuses it."""
+    from dovetail.changes.positions import positions_in
     from dovetail.changes.takeover import Takeover, require
     from dovetail.service.proposal import proposal
 
-    made = proposal(home, text, name)
+    made = proposal(home, text, name, positions=positions_in(begins), reslice=reslice)
     require(Takeover(home, made.plan, text, made.current, tuple(made.changes)))
     return made
 
@@ -111,6 +123,9 @@ def _run(
     parent: int | None,
     available_now: bool,
     master: str | None,
+    *,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
     origin: Path | None = None,
 ) -> None:
     from dovetail.service.cli.run import run_and_watch
@@ -122,6 +137,8 @@ def _run(
         master=MASTER.read(master),
         mode="available-now" if available_now else "stream",
         parent=parent,
+        begins=begins,
+        reslice=reslice,
         origin=origin,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,8 @@ class PlannedFile:
     difference: Difference
     findings: tuple[Finding, ...]
     changes: tuple[str, ...]
+    begins: tuple[str, ...] = ()
+    reslice: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,27 @@ class Applied:
         return not any(one.findings for one in self.planned)
 
 
-def look(home: str, place: Path, owner: str | None = None) -> Applied:
+def look(
+    home: str,
+    place: Path,
+    owner: str | None = None,
+    *,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
+) -> Applied:
     """What applying a file, or a folder of `.pql` files, would do. Nothing is touched. `owner`: of those
-    that are new."""
+    that are new. `begins`, `reslice`: for one file; see `Wanted`."""
     files = sorted(place.glob("**/*.pql")) if place.is_dir() else [place]
     if not files:
         raise InputError("the folder has no .pql file", where=str(place), expected="a query in each file")
-    planned = tuple(_planned(home, file, owner) for file in files)
+    if (begins or reslice) and place.is_dir():
+        raise InputError(
+            "--from and --reslice are said of one query",
+            where=str(place),
+            expected="one .pql file",
+            hint="apply the file that they are for, then the folder",
+        )
+    planned = tuple(_planned(home, file, owner, tuple(begins), reslice) for file in files)
     names = [one.application for one in planned]
     for name in names:
         if names.count(name) > 1:
@@ -61,10 +78,14 @@ def apply(home: str, applied: Applied, *, by: str) -> list[Wanted]:
     for one in applied.planned:
         if one.findings:
             raise one.findings[0].error
-    return [verbs.deploy(home, one.text, by=by)[0] for one in applied.planned if one.difference != "same"]
+    return [
+        verbs.deploy(home, one.text, by=by, begins=one.begins, reslice=one.reslice)[0]
+        for one in applied.planned
+        if one.difference != "same"
+    ]
 
 
-def _planned(home: str, file: Path, owner: str | None) -> PlannedFile:
+def _planned(home: str, file: Path, owner: str | None, begins: tuple[str, ...], reslice: bool) -> PlannedFile:
     text = read_pql(file)
     name = verbs.name_in(text) or ""
     try:
@@ -72,8 +93,9 @@ def _planned(home: str, file: Path, owner: str | None) -> PlannedFile:
     except DovetailError as error:
         return PlannedFile(file, name, text, "new", (Finding("named", error),), ())
     there = known is not None and known.state != "deleted"
-    landing = land(home, text, name if there else None, owner)
-    return PlannedFile(file, name, text, _difference(known, text), tuple(landing.findings), landing.changes)
+    landing = land(home, text, name if there else None, owner, begins=begins, reslice=reslice)
+    findings = tuple(landing.findings)
+    return PlannedFile(file, name, text, _difference(known, text), findings, landing.changes, begins, reslice)
 
 
 def _difference(known: Wanted | None, text: str) -> Difference:

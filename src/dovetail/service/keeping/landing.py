@@ -16,7 +16,7 @@ A query that fails a rule is refused. All rules are checked, so that one look sh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,12 +47,15 @@ class Finding:
 
 @dataclass
 class Landing:
-    """A query that is about to be deployed: what it compiles to, and what prevents that."""
+    """A query that is about to be deployed: what it compiles to, and what prevents that. `begins`, `reslice`:
+    see `Wanted`."""
 
     home: str
     text: str
     application: str | None = None
     owner: str | None = None
+    begins: tuple[str, ...] = ()
+    reslice: bool = False
     estimate: ResourceEstimate | None = None
     program: Program | None = None
     plan: Plan | None = None
@@ -75,10 +78,18 @@ class Landing:
             raise self.findings[0].error
 
 
-def land(home: str, text: str, application: str | None = None, owner: str | None = None) -> Landing:
+def land(
+    home: str,
+    text: str,
+    application: str | None = None,
+    owner: str | None = None,
+    *,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
+) -> Landing:
     """Ask every rule. `application`: the one that the query is meant for; None: a new one, which will belong
-    to `owner`, and has to fit into what they may have."""
-    landing = Landing(home, text, application, owner)
+    to `owner`, and has to fit into what they may have. The others: see `Wanted`."""
+    landing = Landing(home, text, application, owner, tuple(begins), reslice)
     for name, rule in RULES.items():
         try:
             landing.findings += [Finding(name, error) for error in rule(landing)]
@@ -143,16 +154,20 @@ def _named(landing: Landing) -> Iterator[DovetailError]:
 
 
 def _continues(landing: Landing) -> Iterator[DovetailError]:
+    from dovetail.changes.positions import positions_in
     from dovetail.changes.takeover import bound, consider, require
     from dovetail.changes.words import change_lines
     from dovetail.service.cli.run import compile_query
 
     assert landing.plan is not None
     assert landing.program is not None
+    positions = positions_in(landing.begins)
     if bound(landing.home, landing.plan.application) is None:
-        return  # it has seen nothing yet; an input that is missing may come before it starts
+        # It has seen nothing yet; an input that is missing may come before it starts.
+        consider(landing.home, [landing.plan], landing.program, positions=positions)
+        return
     program, plans = compile_query((landing.text, "query"), landing.home)
-    takeover = consider(landing.home, plans, program)
+    takeover = consider(landing.home, plans, program, positions=positions, reslice=landing.reslice)
     landing.plan = takeover.plan
     landing.changes = tuple(change_lines(takeover.changes))
     try:

@@ -54,12 +54,15 @@ class Presence:
         from dovetail.service.cli.run import run_application
 
         self._say(f"revision {self._wanted.revision} of {self._wanted.application} starts")
+        begins, reslice = still_said(self._home, self._wanted)
         run_application(
             (self._wanted.text, revision_words(self._wanted)),
             home=self._home,
             master=master_of(self._wanted),
             mode="stream",
             settings={},
+            begins=begins,
+            reslice=reslice,
             stop=stop,
             spark=spark,
             announce=self._announced,
@@ -92,6 +95,22 @@ def offer_of(wanted: Wanted) -> Offer:
     from dovetail.engine.handover import Offer
 
     return Offer(wanted.text, revision_words(wanted), None, service_terms(master_of(wanted)))
+
+
+def still_said(home: str, wanted: Wanted) -> tuple[tuple[str, ...], bool]:
+    """Where sources begin, and whether joins begin afresh, as long as the change is ahead for which that was
+    said. A start after it must not say so again: an input would return to where it once began."""
+    if not wanted.needs_start or version_of(home, wanted.application) != wanted.beside:
+        return (), False
+    return wanted.begins, wanted.reslice
+
+
+def version_of(home: str, application: str) -> int:
+    """The version that counts; 0: none, or one that has never run."""
+    from dovetail.changes.takeover import bound
+
+    found = bound(home, application)
+    return 0 if found is None else found.version
 
 
 def revision_words(wanted: Wanted) -> str:

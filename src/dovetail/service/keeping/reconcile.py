@@ -168,6 +168,8 @@ def _must_end(older: Sequence[Process], wanted: Wanted, past: Past, now_us: int)
         return "a restart was asked for"
     if not all(_placed(process, wanted) for process in older):
         return "it moves to a pool" if wanted.place == "pool" else "it moves to a process of its own"
+    if wanted.needs_start:
+        return "what goes with its query is heard at a start"
     if past.offered_at_us is not None and now_us - past.offered_at_us > OFFERED_US:
         return "it did not go on with the changed query"
     return None

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from dovetail.errors import InputError, StateError
 from dovetail.service.keeping.events import Event, record
 from dovetail.service.keeping.landing import Landing, land
+from dovetail.service.keeping.presence import still_said, version_of
 from dovetail.service.keeping.quotas import Quota, QuotaError, Usage, allowed, exceeded
 from dovetail.service.keeping.removal import belongings
 from dovetail.service.keeping.usage import usages
@@ -28,22 +31,30 @@ def create(home: str, text: str, *, by: str, owner: str | None = None) -> Wanted
 
 
 def deploy(
-    home: str, text: str, *, by: str, revision: int | None = None, owner: str | None = None
+    home: str,
+    text: str,
+    *,
+    by: str,
+    revision: int | None = None,
+    owner: str | None = None,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
 ) -> tuple[Wanted, Landing]:
-    """Let an application run this query: a new application, or an existing one that continues with it."""
+    """Let an application run this query: a new application, or an existing one that continues with it.
+    `begins`, `reslice`: see `Wanted`."""
     name = name_in(text)
     known = find_wanted(home, name) if name else None
     if known is None or known.state == "deleted":
-        landing = land(home, text, owner=owner or by)
+        landing = land(home, text, owner=owner or by, begins=begins, reslice=reslice)
         return _new(home, landing, "deployed", by, "running"), landing
     _require_seen(known, revision)
-    landing = land(home, text, known.application)
+    landing = land(home, text, known.application, begins=begins, reslice=reslice)
     landing.require()
     if (known.text, known.state) == (text, "running"):
         return known, landing
     words = "deployed" if not landing.changes else "deployed: " + "; ".join(landing.changes)[:2_000]
-    placed = _placed(known, landing)
-    made = known.next("deployed", by, state="running", text=text, place=placed, **_reserved(landing))
+    placed, said = _placed(known, landing), {**_reserved(landing), **_said(landing)}
+    made = known.next("deployed", by, state="running", text=text, place=placed, **said)
     return _want(home, made, words), landing
 
 
@@ -51,7 +62,8 @@ def start(home: str, application: str, *, by: str, revision: int | None = None) 
     known = _live(home, application, revision)
     if known.state == "running":
         return known
-    landing = land(home, known.text, application)
+    begins, reslice = still_said(home, known)
+    landing = land(home, known.text, application, begins=begins, reslice=reslice)
     landing.require()
     return _want(home, known.next("started", by, state="running", **_reserved(landing)), "started")
 
@@ -72,7 +84,14 @@ def restart(home: str, application: str, *, by: str, revision: int | None = None
 
 
 def rollback(
-    home: str, application: str, number: int | None = None, *, by: str, revision: int | None = None
+    home: str,
+    application: str,
+    number: int | None = None,
+    *,
+    by: str,
+    revision: int | None = None,
+    begins: Sequence[str] = (),
+    reslice: bool = False,
 ) -> Wanted:
     """Back to the query of an earlier version: a change like any other."""
     from dovetail.changes.versions import read_version
@@ -88,10 +107,10 @@ def rollback(
             expected="an earlier version that was a PQL text",
             hint=f"`dovetail versions {application}` lists them",
         )
-    landing = land(home, text, application)
+    landing = land(home, text, application, begins=begins, reslice=reslice)
     landing.require()
-    deed = f"rolled back to version {wanted}"
-    return _want(home, known.next(deed, by, state="running", text=text, **_reserved(landing)), deed)
+    deed, said = f"rolled back to version {wanted}", {**_reserved(landing), **_said(landing)}
+    return _want(home, known.next(deed, by, state="running", text=text, **said), deed)
 
 
 def place(
@@ -222,6 +241,7 @@ def _new(home: str, landing: Landing, deed: str, by: str, state: State) -> Wante
         place=where,  # type: ignore[arg-type]
         reserved_bytes=reserved["reserved_bytes"],
         filled_s=reserved["filled_s"],
+        **_said(landing),
     )
     return _want(home, made, deed)
 
@@ -230,6 +250,13 @@ def _reserved(landing: Landing) -> dict[str, int]:
     """The memory to reserve, by the estimate, from the moment the query is accepted."""
     assert landing.estimate is not None
     return {"reserved_bytes": landing.estimate.memory_bytes, "filled_s": landing.estimate.filled_s}
+
+
+def _said(landing: Landing) -> dict[str, Any]:
+    """What goes with a query, and the version beside which it was looked at."""
+    assert landing.plan is not None
+    beside = version_of(landing.home, landing.plan.application)
+    return {"begins": landing.begins, "reslice": landing.reslice, "beside": beside}
 
 
 def _placed(known: Wanted, landing: Landing) -> Place:

@@ -19,7 +19,7 @@ from dovetail.log.homes.filesystem import open_store
 from dovetail.model import json_values as said
 from dovetail.service.scaler.sample import Mode
 
-KIND, VERSION = "dovetail.wanted", 3
+KIND, VERSION = "dovetail.wanted", 4
 FOLDER = "service/wanted"
 KEPT = 50
 """Revisions of an application that are kept. Its queries are also kept as versions."""
@@ -40,7 +40,9 @@ class Wanted:
     `restarts` grows with every restart that somebody asks for. `master`: the Spark master of one that has its
     own process; empty: the service's. `scaler`: whether the number of tasks is changed by itself.
     `reserved_bytes`: of join state, by the estimate that it landed with. It counts at least this much for
-    `filled_s`, until its joins hold all that they will, and then what it measures."""
+    `filled_s`, until its joins hold all that they will, and then what it measures. `begins`, `reslice`: as
+    `--from` and `--reslice` of `dovetail run`, for the change from version `beside` to this query. Once that
+    is another version they have been heard, or the query was changed elsewhere: they are not said again."""
 
     application: str
     revision: int
@@ -56,6 +58,9 @@ class Wanted:
     scaler: Mode = "advise"
     reserved_bytes: int = 0
     filled_s: int = 0
+    begins: tuple[str, ...] = ()
+    reslice: bool = False
+    beside: int = 0
 
     def __post_init__(self) -> None:
         require_name(self.application)
@@ -76,6 +81,11 @@ class Wanted:
     def query(self) -> str:
         """The same for revisions of the same text."""
         return document.checksum(self.text.encode())
+
+    @property
+    def needs_start(self) -> bool:
+        """An offer to a run that is there is a query, and no more than that."""
+        return self.reslice or bool(self.begins)
 
     def next(self, deed: str, by: str, **changed: Any) -> Wanted:
         """The next revision."""
@@ -162,9 +172,11 @@ def read_revision(home: str, application: str, revision: int) -> Wanted:
     store = open_store(home)
     path = f"{FOLDER}/{application}/{revision:08d}.json"
     where = f"{store.root}/{path}"
-    body = document.decode(store.read(path), KIND, (1, 2, VERSION), where=where, remedy=_REMEDY)
+    body = document.decode(store.read(path), KIND, (1, 2, 3, VERSION), where=where, remedy=_REMEDY)
     before = {"place": "own", "master": "", "scaler": "advise", "reserved_bytes": 0, "filled_s": 0}
-    body = {**before, **body}  # version 1 had no pools, version 2 reserved nothing
+    before |= {"begins": [], "reslice": False, "beside": 0}
+    # Version 1 had no pools, version 2 reserved nothing, version 3 was a query alone.
+    body = {**before, **body}
     try:
         found = _checked(said.fields(body, Wanted.__dataclass_fields__))
         if (found.application, found.revision) != (application, revision):
@@ -177,6 +189,11 @@ def read_revision(home: str, application: str, revision: int) -> Wanted:
 def _checked(body: dict[str, Any]) -> Wanted:
     named = ("application", "state", "text", "owner", "by", "deed", "place", "master", "scaler")
     texts = {name: said.text(body[name]) for name in named}
-    numbers = {name: said.whole(body[name]) for name in ("restarts", "reserved_bytes", "filled_s")}
+    numbers = {name: said.whole(body[name]) for name in ("restarts", "reserved_bytes", "filled_s", "beside")}
     numbers["revision"] = said.whole(body["revision"], 1)
-    return Wanted(**texts, **numbers, at_us=said.time_us(body["at_us"]))  # type: ignore[arg-type]
+    more: dict[str, Any] = {
+        "at_us": said.time_us(body["at_us"]),
+        "begins": tuple(said.text(one) for one in said.items(body["begins"])),
+        "reslice": said.flag(body["reslice"]),
+    }
+    return Wanted(**{**texts, **numbers, **more})

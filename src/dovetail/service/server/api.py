@@ -79,13 +79,21 @@ Everywhere = Annotated[Caller, everywhere("admin")]
 IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=100)]
 
 
-class QueryText(BaseModel):
+class Said(BaseModel):
+    """What goes with a changed query, as `--from` and `--reslice` of `dovetail run`: where inputs begin whose
+    source has changed (`clicks=earliest`), and whether joins begin afresh."""
+
+    begins: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=100)] = []
+    reslice: bool = False
+
+
+class QueryText(Said):
     """A PQL text."""
 
     text: Annotated[str, Field(max_length=1 << 20)]
 
 
-class Rollback(BaseModel):
+class Rollback(Said):
     version: Annotated[int | None, Field(ge=1)] = None
 
 
@@ -115,7 +123,14 @@ def check(query: QueryText, here: Here, caller: Known, application: Name | None 
     """Every rule of landing, without touching anything."""
     if application is not None:
         require_role(here, caller, "author", application)
-    landing = land(here.home, query.text, application, caller.owner)
+    landing = land(
+        here.home,
+        query.text,
+        application,
+        caller.owner,
+        begins=query.begins,
+        reslice=query.reslice,
+    )
     return {
         "ok": landing.ok,
         "application": landing.plan.application if landing.plan else None,
@@ -144,7 +159,13 @@ def deploy(
     """Let the application run this query. With `If-Match` nothing is done if somebody was faster."""
     require_own(here, caller, "deployer", query.text, name)
     wanted, landing = verbs.deploy(
-        here.home, query.text, by=caller.name, revision=_seen(if_match), owner=caller.owner
+        here.home,
+        query.text,
+        by=caller.name,
+        revision=_seen(if_match),
+        owner=caller.owner,
+        begins=query.begins,
+        reslice=query.reslice,
     )
     response.headers["ETag"] = _tag(wanted)
     return {**_said(here, wanted), "changes": list(landing.changes)}
@@ -169,8 +190,16 @@ def restart(name: Name, here: Here, caller: Deployer, if_match: IfMatch = None) 
 def rollback(
     name: Name, to: Rollback, here: Here, caller: Deployer, if_match: IfMatch = None
 ) -> dict[str, Any]:
-    revision = _seen(if_match)
-    return _said(here, verbs.rollback(here.home, name, to.version, by=caller.name, revision=revision))
+    made = verbs.rollback(
+        here.home,
+        name,
+        to.version,
+        by=caller.name,
+        revision=_seen(if_match),
+        begins=to.begins,
+        reslice=to.reslice,
+    )
+    return _said(here, made)
 
 
 @router.post("/applications/{name}/scale")

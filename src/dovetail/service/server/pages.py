@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -46,6 +46,8 @@ from dovetail.service.server.state import Daemon
 from dovetail.service.server.time_line import draw_fates
 
 T = TypeVar("T")
+Begins = Annotated[str, Form(max_length=1000)]
+Reslice = Annotated[str, Form(max_length=10)]
 router = APIRouter(include_in_schema=False)
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -83,6 +85,13 @@ SELECT eventtime, ad_id, campaign FROM clicked
 STORAGE SCRIBE (category = "clicked");
 """
 """What the editor begins with: a whole application, to be changed."""
+
+
+class Said(TypedDict):
+    """What goes with a query: see `Wanted`."""
+
+    begins: list[str]
+    reslice: bool
 
 
 _PLACE = re.compile(r"query:(\d+):(\d+)\n.*\n\s*\| *(\^+)", re.DOTALL)
@@ -153,10 +162,12 @@ def check(
     caller: Known,
     text: Annotated[str, Form()] = "",
     application: Annotated[str, Form(max_length=100)] = "",
+    begins: Begins = "",
+    reslice: Reslice = "",
 ) -> Response:
     if application:
         require_role(here, caller, "author", application)
-    landing = land(here.home, text, application or None, caller.owner)
+    landing = land(here.home, text, application or None, caller.owner, **_said(begins, reslice))
     return show(request, "checked.html", caller=caller, landing=landing, drawing=_drawing(landing))
 
 
@@ -167,8 +178,11 @@ def preview_fragment(
     caller: Known,
     text: Annotated[str, Form()] = "",
     application: Annotated[str, Form(max_length=100)] = "",
+    begins: Begins = "",
+    reslice: Reslice = "",
 ) -> Response:
-    return show(request, "tried.html", caller=caller, **_tried(here, caller, text, application))
+    found = _tried(here, caller, text, application, **_said(begins, reslice))
+    return show(request, "tried.html", caller=caller, **found)
 
 
 @router.post("/preview")
@@ -178,9 +192,11 @@ def preview(
     caller: Known,
     text: Annotated[str, Form()] = "",
     application: Annotated[str, Form(max_length=100)] = "",
+    begins: Begins = "",
+    reslice: Reslice = "",
 ) -> Response:
     """The same as a page, without JavaScript."""
-    found = _tried(here, caller, text, application)
+    found = _tried(here, caller, text, application, **_said(begins, reslice))
     return show(request, "preview.html", caller=caller, text=text, application=application, **found)
 
 
@@ -191,17 +207,19 @@ def deploy(
     caller: Known,
     text: Annotated[str, Form()] = "",
     application: Annotated[str, Form(max_length=100)] = "",
+    begins: Begins = "",
+    reslice: Reslice = "",
     revision: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
     """Deploys an editor's text, or shows the editor again with the errors."""
-    seen = int(revision) if revision.isdigit() else None
+    seen, said = int(revision) if revision.isdigit() else None, _said(begins, reslice)
     try:
         require_own(here, caller, "deployer", text, application or verbs.name_in(text))
         request.state.deed = application or verbs.name_in(text) or ""
-        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen, owner=caller.owner)
+        wanted, _ = verbs.deploy(here.home, text, by=caller.name, revision=seen, owner=caller.owner, **said)
     except DovetailError as error:
         request.state.said = error.what
-        landing = land(here.home, text, application or None, caller.owner)
+        landing = land(here.home, text, application or None, caller.owner, **said)
         status = status_of(error)
         return _editor(request, caller, text, application or None, seen, landing, error, status)
     here.wake()
@@ -363,6 +381,8 @@ def _editor(
         text=text,
         application=application or "",
         revision=revision or "",
+        begins=", ".join(landing.begins),
+        reslice=landing.reslice,
         landing=landing,
         drawing=_drawing(landing),
         error=error,
@@ -394,12 +414,17 @@ def _advised(home: str, application: str, text: str, number: int) -> str:
     return following(home, application, text, "query", chosen)
 
 
-def _tried(here: Daemon, caller: Caller, text: str, application: str) -> dict[str, Any]:
+def _said(begins: str, reslice: str) -> Said:
+    """What goes with a query, as its author has filled it in."""
+    return {"begins": [one.strip() for one in begins.split(",") if one.strip()], "reslice": bool(reslice)}
+
+
+def _tried(here: Daemon, caller: Caller, text: str, application: str, **said: Unpack[Said]) -> dict[str, Any]:
     """A dry run of a text that would be accepted, or its errors."""
     if application:
         require_role(here, caller, "author", application)
     try:
-        land(here.home, text, application or None, caller.owner).require()
+        land(here.home, text, application or None, caller.owner, **said).require()
         return {"tried": dry_run(here.home, text), "error": None}
     except DovetailError as error:
         return {"tried": None, "error": error}
