@@ -14,8 +14,21 @@ def lookups(between: Between, old: Stage, new: Stage) -> Stage:
     if not isinstance(old, SlicerStage) or not isinstance(new, SlicerStage):
         return old
     was, now = old.lookup, new.lookup
-    if was is None or now is None or was == now or was.spec != now.spec:
+    if was is None or now is None or was == now:
         return old
+    if was.spec != now.spec:
+        view = view_of(new)
+        between.say(
+            "lookups",
+            part_of(new),
+            "refused",
+            "what is looked up, or by which columns",
+            flight="what was found for them is in the log as the old query has it",
+            instead=f"give view {view} a new name, and the tables that read it a new name and place: they "
+            "begin with what the input has",
+            place=between.place_of(view),
+        )
+        return replace(old, lookup=now)
     if _place(was) != _place(now):
         _say(
             between,
