@@ -24,12 +24,13 @@ def in_tasks(rows: DataFrame, write: Callable[[Batches], Batches]) -> DataFrame:
     """One text for each batch that the function gives, in a column `written`."""
     names = rows.columns
     if any(_NOT_AS_THEY_ARE.intersection(name) for name in names):
-        rows, write = rows.toDF(*(f"_{number}" for number in range(len(names)))), Named(tuple(names), write)
+        rows = rows.toDF(*(f"_{number}" for number in range(len(names))))
+        write = RowsUnderNames(tuple(names), write)
     return rows.mapInArrow(write, "written string")
 
 
 @dataclass(frozen=True)
-class Named:
+class RowsUnderNames:
     """Runs inside the tasks: the columns have their names again."""
 
     names: tuple[str, ...]

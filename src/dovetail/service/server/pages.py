@@ -87,7 +87,7 @@ STORAGE SCRIBE (category = "clicked");
 """What the editor begins with: a whole application, to be changed."""
 
 
-class Said(TypedDict):
+class SaidWith(TypedDict):
     """What goes with a query: see `Wanted`."""
 
     begins: list[str]
@@ -414,12 +414,14 @@ def _advised(home: str, application: str, text: str, number: int) -> str:
     return following(home, application, text, "query", chosen)
 
 
-def _said(begins: str, reslice: str) -> Said:
+def _said(begins: str, reslice: str) -> SaidWith:
     """What goes with a query, as its author has filled it in."""
     return {"begins": [one.strip() for one in begins.split(",") if one.strip()], "reslice": bool(reslice)}
 
 
-def _tried(here: Daemon, caller: Caller, text: str, application: str, **said: Unpack[Said]) -> dict[str, Any]:
+def _tried(
+    here: Daemon, caller: Caller, text: str, application: str, **said: Unpack[SaidWith]
+) -> dict[str, Any]:
     """A dry run of a text that would be accepted, or its errors."""
     if application:
         require_role(here, caller, "author", application)
