@@ -127,7 +127,7 @@ def read_task(config: JoinConfig, task: int, held: JoinOffset, *, checked: bool)
 
         for commit in category.commits(held.right_floor, held.right):
             for info in commit.segments:
-                VERIFIED.put(info.name, True)
+                VERIFIED.add(info.name)
     wall, cpu, total = time.perf_counter(), time.process_time(), 0
     for commit in category.commits(held.right_floor, held.right):
         for info in commit.segments:

@@ -11,6 +11,9 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+import xxhash
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -72,10 +75,30 @@ class Cache(Generic[Value]):
             self._bytes = 0
 
 
+class MetNames:
+    """Which names this process has met, in memory of a fixed size: a set would grow for hours until it was
+    full. A name in the slot of another takes its place, and the other is as if it had not been met. Names are
+    told apart by 64 bits of their hash, as contents are by their checksums."""
+
+    def __init__(self, slots: int) -> None:
+        self._hashes = np.zeros(slots, np.uint64)
+
+    def __contains__(self, name: str) -> bool:
+        known = xxhash.xxh3_64_intdigest(name.encode(errors="surrogatepass"))
+        return bool(self._hashes[known % len(self._hashes)] == known)
+
+    def add(self, name: str) -> None:
+        known = xxhash.xxh3_64_intdigest(name.encode(errors="surrogatepass"))
+        self._hashes[known % len(self._hashes)] = known
+
+    def clear(self) -> None:
+        self._hashes[:] = 0
+
+
 COMMITS: Cache[Commit] = Cache(max_entries=4096, max_bytes=24 << 20)
 """Those read last. A parsed commit takes about 20 KB; what is needed of all of them is in LEDGERS."""
 SEGMENTS: Cache[Segment] = Cache(max_entries=1024, max_bytes=1 << 30)
-VERIFIED: Cache[bool] = Cache(max_entries=1 << 16, max_bytes=0)
+VERIFIED = MetNames(1 << 16)
 """Segments whose checksum this process has seen match."""
 DEFINITIONS: Cache[tuple[Hashable, tuple[Definition, ...]]] = Cache(max_entries=256, max_bytes=0)
 """By home and name: what a category is in each generation, and the stamp of the file that says so."""
@@ -91,7 +114,7 @@ CHECKPOINTED: Cache[int] = Cache(max_entries=1024, max_bytes=0)
 SWEPT: Cache[LogBounds] = Cache(max_entries=1024, max_bytes=0)
 """By category identity: the bounds up to which this process has deleted all that is gone."""
 
-CACHES: tuple[Cache[Any], ...] = (
+CACHES: tuple[Cache[Any] | MetNames, ...] = (
     COMMITS,
     SEGMENTS,
     VERIFIED,

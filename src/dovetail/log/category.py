@@ -364,7 +364,7 @@ class Category:
             ) from None
         where = f"{self.where}/{path}"
         # Messages are fetched again each time, by a client that leaves it to us to check them.
-        verified = self.store.message_bytes is None and bool(VERIFIED.get(info.name))
+        verified = self.store.message_bytes is None and info.name in VERIFIED
         found = segment_format.read_segment(
             pieces,
             info,
@@ -373,7 +373,7 @@ class Category:
             where=where,
             verified=verified,
         )
-        VERIFIED.put(info.name, True)
+        VERIFIED.add(info.name)
         SEGMENTS.put(info.name, found, 0 if self.store.local else info.bytes)
         return found
 
