@@ -77,8 +77,8 @@ class Cache(Generic[Value]):
 
 class MetNames:
     """Which names this process has met, in memory of a fixed size: a set would grow for hours until it was
-    full. A name in the slot of another takes its place, and the other is as if it had not been met. Names are
-    told apart by 64 bits of their hash, as contents are by their checksums."""
+    full. A name in the slot of another takes its place, and the other is as if it had not been met. Two
+    names count as the same if 64 bits of their hashes are the same, as contents do by their checksums."""
 
     def __init__(self, slots: int) -> None:
         self._hashes = np.zeros(slots, np.uint64)
