@@ -311,7 +311,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "service/server/reading.py": "the end of a log, as text, and rows that somebody sends",
     "log/bucket_messages.py": "messages of a home on Kafka; tests/connectors/test_kafka_log.py damages them",
     "log/homes/kafka/address.py": "settings of a client, in a file that is people's",
-    "connectors/flat_schema.py": "schemas of a registry that is others'; one that does not fit is refused",
+    "connectors/avro_schema.py": "schemas of a registry that is others'; one that does not fit is refused",
     "connectors/schema_registry.py": "answers of a registry that is others'",
     "plan/spark_argument_types.py": "a file of the package, which a test compares with Spark's analyzer",
     "pql/modules.py": "a module of people",
