@@ -34,6 +34,11 @@ class NewSource(NamedTuple):
 
 
 Begins = Callable[[SlicerStage, NewSource], Beginning | None]
+OTHER_NAME = (
+    "give the join another name=, and the query that reads it another checkpoint: it begins with what its "
+    'inputs have; to let out first what the old one holds, call that once more with mode="drain"'
+)
+"""The way where DataFrames are joined: they have no views and tables that could have other names."""
 
 
 @dataclass
@@ -57,6 +62,10 @@ class Between:
     def plans(self) -> tuple[Plan, Plan]:
         return self.old, self.new
 
+    @property
+    def joins_dataframes(self) -> bool:
+        return any(not slicer.inputs for slicer in self.new.slicers)
+
     def say(
         self,
         rule: str,
@@ -70,6 +79,8 @@ class Between:
         place: str | None = None,
         curable: bool = False,
     ) -> None:
+        if verdict == "refused" and self.joins_dataframes:
+            instead = OTHER_NAME
         self.found.append(Change(rule, part, verdict, what, flight, cost, instead, place))
         if curable:
             self.curable.append(self.found[-1])

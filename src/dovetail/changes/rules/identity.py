@@ -31,7 +31,12 @@ def identity(between: Between, old: Stage, new: Stage) -> Stage:
         if before.whole != after.whole:  # then it is not known whether keys and times are what they were
             what = "the query of the side, from which its key and its event time come"
             _refuse(between, new, what, curable=not isinstance(new, JoinStage))
-        for column in dict.fromkeys([*was.keys, *now.keys, was.time]):
+        compared = dict.fromkeys([*was.keys, *now.keys, was.time])
+        if not old.select and was.time not in before.columns:  # an earlier release did not write down what of
+            compared = {}  # a DataFrame these are
+            if len(was.keys) != len(now.keys):
+                _refuse_side(between, new, "the number of keys", str(len(was.keys)), str(len(now.keys)))
+        for column in compared:
             one, other = before.columns.get(column), after.columns.get(column)
             if one != other:
                 _refuse_side(between, new, _name(column), *was_and_now(between, new, one, other))
