@@ -11,7 +11,15 @@ from sqlglot import exp
 
 from dovetail.changes.costs import ChangeCosts, Unknown
 from dovetail.changes.verdict import Change, Cost, Verdict
-from dovetail.plan.physical import InputTable, JoinStage, Plan, SlicerStage, Stage, WindowStage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    InputTable,
+    JoinStage,
+    Plan,
+    SlicerStage,
+    Stage,
+    WindowStage,
+)
 from dovetail.plan.source import Span, span_of
 from dovetail.plan.statements import CreateTable, CreateView, Program
 from dovetail.slicing.standing import Standing
@@ -172,6 +180,12 @@ def view_of(stage: Stage) -> str:
     for suffix in (".left", ".right", ".rows"):
         name = name.removesuffix(suffix)
     return name
+
+
+def writer_of(plan: Plan, category: str) -> Stage | None:
+    """The stage that a category comes from."""
+    outputs = ((stage, stage.output) for stage in plan.stages)
+    return next((s for s, to in outputs if isinstance(to, CategoryOutput) and to.category == category), None)
 
 
 def named(sql: str) -> str:

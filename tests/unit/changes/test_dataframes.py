@@ -16,6 +16,7 @@ from dovetail.changes.words import change_lines, verdict_words
 from dovetail.model.interval import JoinType
 from dovetail.plan.dataframes.build import asked, join_plan
 from dovetail.plan.dataframes.picks import picked_by
+from dovetail.plan.dataframes.windows import Hopping, Session, Tumbling, Windows
 from dovetail.plan.physical import Plan
 from dovetail.pql.picks import pick_in
 
@@ -31,6 +32,11 @@ def plan_of(
     picked = picked_by(pick_in(options.get("pick")), LEFT, RIGHT)
     wanted = asked("1 minute", "1 minute", None, how, options, picked)  # type: ignore[arg-type]
     return join_plan("j", LEFT, RIGHT, keys, times, wanted, "_right")
+
+
+def in_windows(within: Windows, **options: Any) -> Plan:
+    wanted = asked(None, None, within, "inner", options)  # type: ignore[arg-type]
+    return join_plan("j", LEFT, RIGHT, KEY, TIMES, wanted, "_right")
 
 
 def said(old: Plan, new: Plan) -> list[Change]:
@@ -128,3 +134,28 @@ def test_what_an_earlier_release_did_not_write_down_is_no_difference(options: di
 def test_an_earlier_release_did_write_down_how_many_keys(was: Any, now: Any, what: str) -> None:
     changes = said(of_an_earlier_release(plan_of(was)), plan_of(now))
     assert what in [one.what for one in changes if one.verdict == "refused"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "what"),
+    [
+        (
+            in_windows(Hopping("10 minutes", every="5 minutes")),
+            in_windows(Hopping("10 minutes", every="2 minutes")),
+            "hopping of 10 minutes every 5 minutes, now hopping of 10 minutes every 2 minutes",
+        ),
+        (
+            in_windows(Tumbling("10 minutes")),
+            in_windows(Hopping("10 minutes", every="2 minutes")),
+            "tumbling of 10 minutes, now hopping of 10 minutes every 2 minutes",
+        ),
+        (
+            in_windows(Session("10 seconds"), max_session="2 hours"),
+            in_windows(Session("10 seconds"), max_session="3 hours"),
+            "session of 10 seconds for up to 2 hours, now session of 10 seconds for up to 3 hours",
+        ),
+    ],
+    ids=["another slide", "another shape", "another longest session"],
+)
+def test_the_words_for_other_windows_show_the_difference(was: Plan, now: Plan, what: str) -> None:
+    assert [one.what for one in said(was, now)] == [f"the windows of the join: {what}"]
