@@ -13,7 +13,7 @@ import pytest
 import dovetail
 from change_oracle import ChangingJoin, Spec
 from dovetail.changes.versions import read_version
-from dovetail.errors import PlanError
+from dovetail.errors import PlanError, StateError
 from dovetail.plan.application_file import read_application
 from dovetail.service.committed_files import committed_files
 from dovetail_dev.spark_cluster import until
@@ -73,18 +73,21 @@ def test_every_join_type(application: Application) -> None:
         assert differences(db, "FROM found", expected) == {}, how
 
 
-def test_other_arguments_go_by_the_rules_of_changes(application: Application) -> None:
-    """The same name and home, and a wider window: what was seen stays, and the step is that of the oracle."""
+def test_other_arguments_go_by_the_rules_of_changes(
+    application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same name and home, and a wider window: what was seen stays, and the step is that of the oracle.
+    Another key is refused."""
     sides = {"l": events(ROWS, 200, 45), "r": events(ROWS, 200, 46)}
     home, folder = application.home, application.folder
 
-    def joined(part: int, mode: str, **bounds: str) -> DataFrame:
+    def joined(part: int, mode: str, key: str = "k", **bounds: str) -> DataFrame:
         for name, table in sides.items():
             write_files(table.slice(part * ROWS // 2, ROWS // 2), folder / name, 1, first=part)
         streams = (stream(application.spark, folder / name) for name in ("l", "r"))
         return dovetail.join(
             *streams,
-            "k",
+            [("k", key)],
             how="left",
             left_time="eventtime",
             right_time="eventtime",
@@ -111,6 +114,13 @@ def test_other_arguments_go_by_the_rules_of_changes(application: Application) ->
     last = read_version(home, "changed", 2)
     assert [change.rule for change in last.changes] == ["bounds"]
     assert last.took_over["changed"] == 1
+    (verdict,) = [record.getMessage() for record in caplog.records if "takes over" in record.getMessage()]
+    assert "join changed: version 2 takes over: state kept" in verdict
+    assert "15 minutes" in verdict
+    with pytest.raises(StateError) as refused:
+        joined(1, "drain", "id", before="15 minutes", after="3 minutes")
+    assert "right side of changed: the key: k, now id" in refused.value.what
+    assert "give the join another name=" in str(refused.value.hint)
 
 
 def test_a_live_stream(application: Application) -> None:

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Set
 from dataclasses import replace
 from typing import Literal
 
-from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.between import Between, part_of, view_of, writer_of
 from dovetail.changes.flat import flat
 from dovetail.changes.names import with_categories
 from dovetail.changes.positions import instant
@@ -197,11 +197,6 @@ def _obstacle(between: Between, known: JoinStage, join: JoinStage) -> str | None
         if any(swapped(between.new.application, *pair) for pair in same_inputs(old, new)):
             return "a side of it has another input than before; change that first"
     return None
-
-
-def writer_of(plan: Plan, category: str) -> Stage | None:
-    """The stage that a category comes from."""
-    return next((stage for stage in plan.stages if _category(stage) == category), None)
 
 
 def _category(stage: Stage) -> str | None:

@@ -11,7 +11,15 @@ from sqlglot import exp
 
 from dovetail.changes.costs import ChangeCosts, Unknown
 from dovetail.changes.verdict import Change, Cost, Verdict
-from dovetail.plan.physical import InputTable, JoinStage, Plan, SlicerStage, Stage, WindowStage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    InputTable,
+    JoinStage,
+    Plan,
+    SlicerStage,
+    Stage,
+    WindowStage,
+)
 from dovetail.plan.source import Span, span_of
 from dovetail.plan.statements import CreateTable, CreateView, Program
 from dovetail.slicing.standing import Standing
@@ -34,6 +42,11 @@ class NewSource(NamedTuple):
 
 
 Begins = Callable[[SlicerStage, NewSource], Beginning | None]
+OTHER_NAME = (
+    "give the join another name=, and the query that reads it another checkpoint: it begins with what its "
+    'inputs have; to let out first what the old one holds, call that once more with mode="drain"'
+)
+"""The way where DataFrames are joined: they have no views and tables that could have other names."""
 
 
 @dataclass
@@ -57,6 +70,10 @@ class Between:
     def plans(self) -> tuple[Plan, Plan]:
         return self.old, self.new
 
+    @property
+    def joins_dataframes(self) -> bool:
+        return any(not slicer.inputs for slicer in self.new.slicers)
+
     def say(
         self,
         rule: str,
@@ -70,6 +87,8 @@ class Between:
         place: str | None = None,
         curable: bool = False,
     ) -> None:
+        if verdict == "refused" and self.joins_dataframes:
+            instead = OTHER_NAME
         self.found.append(Change(rule, part, verdict, what, flight, cost, instead, place))
         if curable:
             self.curable.append(self.found[-1])
@@ -161,6 +180,12 @@ def view_of(stage: Stage) -> str:
     for suffix in (".left", ".right", ".rows"):
         name = name.removesuffix(suffix)
     return name
+
+
+def writer_of(plan: Plan, category: str) -> Stage | None:
+    """The stage that a category comes from."""
+    outputs = ((stage, stage.output) for stage in plan.stages)
+    return next((s for s, to in outputs if isinstance(to, CategoryOutput) and to.category == category), None)
 
 
 def named(sql: str) -> str:

@@ -23,7 +23,16 @@ from dovetail.model.join_kind import JoinKind, Since
 from dovetail.model.kind_change import exact_since, read_back
 from dovetail.model.offset import ENDED, NEVER, JoinOffset
 from dovetail.plan.configure import join_config
-from dovetail.plan.physical import FileSink, FilesSource, JoinStage, Plan, ScribeSource, Source
+from dovetail.plan.physical import (
+    FileSink,
+    FilesSource,
+    JoinStage,
+    Plan,
+    ScribeSink,
+    ScribeSource,
+    Source,
+    Stage,
+)
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path
 from dovetail.slicing.standing import CommitsRead, FilesDone, Standing
 
@@ -46,6 +55,9 @@ class ChangeCosts(Protocol):
 
     def is_foreign(self, sink: FileSink) -> bool:
         """Whether others than this application have written to a folder."""
+
+    def has_batches(self, stage: Stage) -> bool:
+        """Whether the place that a stage writes to has batches that would be taken for its own."""
 
     def since_us(self, source: Source) -> int | None:
         """When the oldest was written that a source still has; None: nothing of it is gone."""
@@ -74,6 +86,9 @@ class Unknown:
         return None
 
     def is_foreign(self, sink: FileSink) -> bool:
+        return False
+
+    def has_batches(self, stage: Stage) -> bool:
         return False
 
     def since_us(self, source: Source) -> int | None:
@@ -174,6 +189,15 @@ class InHome:
     def is_foreign(self, sink: FileSink) -> bool:
         folder = output_folder(sink.path)
         return has_batches(folder) and folder not in own_folders(self._home, self._old.application)
+
+    def has_batches(self, stage: Stage) -> bool:
+        match stage.output:
+            case FileSink(path=path):
+                return has_batches(output_folder(path))
+            case ScribeSink(category=name) if name in list_categories(self._home):
+                producer = f"{self._old.application}.{stage.name}"
+                return Category.open(self._home, name).last_batch(producer) >= 0
+        return False
 
     def since_us(self, source: Source) -> int | None:
         if not isinstance(source, ScribeSource) or source.category not in list_categories(self._home):

@@ -49,8 +49,8 @@ def flat(stage: SlicerStage | JoinStage) -> Flat:
             table.name: {column.name: exp.column(column.name, quoted=True) for column in table.columns}
             for table in stage.inputs
         }
-    if not stage.select:  # a DataFrame's columns, which only Spark knows
-        return Flat({}, (), tuple(view.sql for view in stage.views))
+    if not stage.select:  # a DataFrame: of its columns, the plan has those that rows are joined by
+        return Flat({}) if not stage.views else _flat({stage.views[0].name: {}}, (), stage.views[0].sql)
     return _flat(inputs, stage.views, stage.select)
 
 

@@ -62,6 +62,8 @@ def with_categories(plan: Plan, places: Mapping[str, str]) -> Plan:
 def _names(old: Stage, new: Stage) -> Names:
     if isinstance(old, WindowStage) or isinstance(new, WindowStage):
         return {}
+    if not new.select:  # the columns of a DataFrame have names of their own
+        return {}
     before, after = flat(old).columns, flat(new).columns
     gone = {sql: name for name, sql in before.items() if name not in after}
     return {name: gone[sql] for name, sql in after.items() if name not in before and sql in gone}

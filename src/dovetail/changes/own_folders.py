@@ -12,7 +12,7 @@ from contextlib import suppress
 from dovetail.changes.versions import read_version, version_numbers
 from dovetail.errors import DovetailError
 from dovetail.plan.application_file import read_current
-from dovetail.plan.physical import FileSink, Plan
+from dovetail.plan.physical import FileSink, JoinStage, Plan, ScribeSource, SlicerStage, Stage
 from dovetail.slicing.input_files import is_local, local_path
 
 LISTED = "_spark_metadata"
@@ -42,3 +42,11 @@ def has_batches(folder: str) -> bool:
     if not is_local(folder) or not os.path.isdir(listed := os.path.join(folder, LISTED)):
         return False
     return any(name.removesuffix(".compact").isdecimal() for name in os.listdir(listed))
+
+
+def counts_on(stage: Stage) -> bool:
+    """Whether a stage that has never run can go on with the numbers of batches that are in its output
+    already: its record then says that it has read nothing, and only the log has a position for that."""
+    if isinstance(stage, SlicerStage):
+        return len(stage.inputs) == 1 and isinstance(stage.inputs[0].source, ScribeSource)
+    return isinstance(stage, JoinStage)

@@ -7,9 +7,10 @@
 All that needs no rest is done while the old query runs, so nothing comes out only while Spark stops one query
 and starts the next.
 
-Law: whatever happens to an offer, the application keeps running: with the new query, or with the old one if
-the new one was refused. If an offer does not fit this run's terms, the run ends, and the run that asked takes
-over.
+Law: whatever happens to an offer before it counts, the application keeps running: with the new query, or with
+the old one if the new one was refused. Once it counts, the old one never runs again: an error then ends the
+run, and the next one goes on from there. If an offer does not fit this run's terms, the run ends, and the run
+that asked takes over.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Host:
 
     def run(self, takeover: Takeover, began_s: float) -> RunSummary:
         """Until it ends, or is asked to make room for a query that it cannot go on with itself."""
-        (plan, version), prepared = self._take_over(takeover), None
+        (plan, version), prepared = self._go_over(*self._take_over(takeover)), None
         while True:
             run, reporter = self._execute(plan, version, began_s, prepared)
             if self._offered is None or self.stop.is_set():
@@ -99,21 +100,29 @@ class Host:
             offered, self._offered = self._offered, None
             error, prepared = None, offered.prepared
             try:
-                plan, version = self._take_over(offered.takeover, prepared)
-                if offered.request.offer is not None:
-                    self.took(offered.request.offer)
+                counting = self._take_over(offered.takeover, prepared)
             except DovetailError as refused:  # by what the old query could not finish: it goes on
                 error = refused
+            else:  # outside of that: the home names the new query, so the old one may not go on
+                plan, version = self._go_over(*counting)
+                if offered.request.offer is not None:
+                    self.took(offered.request.offer)
             if plan != prepared.plan:  # joins that begin afresh are filled: their plan says up to where
                 prepared.gates.remove()
                 prepared = None
             answer(self.home, plan.application, TakeoverAnswer(offered.request.number, version, error))
 
-    def _take_over(self, takeover: Takeover, prepared: Prepared | None = None) -> tuple[Plan, int]:
+    def _take_over(self, takeover: Takeover, prepared: Prepared | None = None) -> tuple[Takeover, int]:
+        """Until the query counts."""
         with loss_named(self.log):
             built = prepared.stages if prepared is not None else None
             takeover, steps = settle(self.spark, takeover, self.index_dir, built)
-            version = take_over(takeover, steps)
+            return takeover, take_over(takeover, steps)
+
+    def _go_over(self, takeover: Takeover, version: int) -> tuple[Plan, int]:
+        """Finish the query before one that counts. Done again, it changes nothing: a run that is started
+        after a failure does it first."""
+        with loss_named(self.log):
             let_out(self.spark, self.home, takeover.plan.application, self.index_dir)
             if version > 1:  # also after a run that was killed at it
                 remove_leftovers(self.home, takeover.plan.application)

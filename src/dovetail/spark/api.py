@@ -19,6 +19,7 @@ so does the query that reads the join, with its error."""
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.changes.takeover import consider, take_over
 from dovetail.changes.timeline import recorded_steps
+from dovetail.changes.verdict import Change
+from dovetail.changes.words import change_lines, verdict_words
 from dovetail.engine.gates import Gates
 from dovetail.engine.hold import running
 from dovetail.errors import PlanError
@@ -119,7 +122,7 @@ def join(
     picked = picked_by(pick_in(options.get("pick")), left.columns, right.columns)
     wanted = asked(before, after, within, how, options, picked)
     plan, upstream = _with_inherited_times(
-        join_plan(name, left.columns, right.columns, keys, wanted, suffix),
+        join_plan(name, left.columns, right.columns, keys, (left_time, right_time), wanted, suffix),
         (left, left_time),
         (right, right_time),
     )
@@ -129,7 +132,8 @@ def join(
     _hold(home, name)
     takeover = consider(home, [plan])
     # Spark's checkpoint is the caller's, so the records say how far the join has come.
-    take_over(takeover, recorded_steps(takeover.before.plan, home) if takeover.before else {})
+    version = take_over(takeover, recorded_steps(takeover.before.plan, home) if takeover.before else {})
+    _tell(name, version, takeover.changes)
     plan = takeover.plan
     tasks_by_default, index_dir = spark.sparkContext.defaultParallelism, os.environ.get("DOVETAIL_INDEX_DIR")
     gates = _gates()
@@ -155,6 +159,14 @@ def join(
     gates.open(join_stage.name)
     _slice(builder, home, name, mode, gates)
     return joined
+
+
+def _tell(name: str, version: int, changes: Sequence[Change]) -> None:
+    """What other arguments than before mean, as `dovetail run` says it: they may be a slip."""
+    if changes:
+        said = f"join {name}: version {version} takes over: {verdict_words(changes)}"
+        lines = [said, *change_lines(changes, places=False)]
+        logging.getLogger("dovetail").warning("%s", "\n".join(lines))
 
 
 def _with_inherited_times(plan: Plan, *times: tuple[DataFrame, str]) -> tuple[Plan, list[JoinStage | None]]:

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from dovetail.changes.afresh import begun_afresh, hand_over, keeps_times, writer_of
+from dovetail.changes.afresh import begun_afresh, hand_over, keeps_times
+from dovetail.changes.between import writer_of
 from dovetail.changes.leftovers import remove_category
 from dovetail.changes.takeover import Takeover
 from dovetail.log.category import Category, list_categories

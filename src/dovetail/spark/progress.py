@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dovetail.changes.own_folders import HINT, output_folder, own_folders
+from dovetail.changes.own_folders import HINT, counts_on, output_folder, own_folders
 from dovetail.engine.planner import JoinPlanner
 from dovetail.errors import PlanError, StateError
 from dovetail.log.category import Category, list_categories
@@ -71,6 +71,17 @@ def require_own(spark: SparkSession, stages: Sequence[BuiltStage], home: str, ap
         folder = output_folder(sink.path)
         if folder not in own_folders(home, application) and last_named(spark, folder) >= 0:
             raise _foreign(sink, folder)
+
+
+def require_countable(spark: SparkSession, stages: Sequence[BuiltStage], home: str, application: str) -> None:
+    """Refuse a change whose new table could not go on behind the batches that its place has. The rules do so
+    where they can see them (`changes/rules/tables.py`). `stages`: those that the query before does not have:
+    the others have a record of what they have read."""
+    for built in stages:
+        if built.sinks and not counts_on(built.stage):
+            begun = last_planned(Checkpoint(home, application, built.record)) >= 0
+            if not begun and _taken(spark, built, home, application) >= 0:
+                raise _uncounted(built)
 
 
 def _foreign(sink: FileSink, folder: str) -> StateError:
@@ -165,7 +176,11 @@ def _first_offset(built: BuiltStage, home: str) -> dict[str, Any]:
         if isinstance(source, ScribeSource):
             category = Category.open(home, source.category)
             return category_offset(category.name, category.first_commit())
-    raise PlanError(
+    raise _uncounted(built)
+
+
+def _uncounted(built: BuiltStage) -> PlanError:
+    return PlanError(
         f"stage {built.name} would go on writing where another one has written",
         where=str(built.output),
         expected="a place of its own",

@@ -30,7 +30,7 @@ from dovetail.spark.clean_stop import copy_snapshots
 from dovetail.spark.filling import filled, last_offset
 from dovetail.spark.keepers import note_debts, taken_over
 from dovetail.spark.new_readings import note_readings
-from dovetail.spark.progress import require_own
+from dovetail.spark.progress import require_countable, require_own
 from dovetail.spark.starting import Mode, require_output, start_patiently
 
 
@@ -52,6 +52,8 @@ def settle(
         for stage in stages:
             require_output(stage, home, new.application)
         require_own(spark, stages, home, new.application)
+        known = {stage.name for stage in old.stages}
+        require_countable(spark, [s for s in stages if s.name not in known], home, new.application)
         _come_to_rest(spark, old, new, home, index_dir, afresh)
         note_readings(takeover)
         note_debts(takeover)

@@ -8,7 +8,8 @@
 
 Several edits may follow each other. A piece may have several lines: each begins with the sign. A line
 `-- from clicks=latest` or `-- reslice` is an option of the command. `-- log exact from <time>` and
-`-- next commit <number>` are what the log says, and `-- foreign <folder>` is one that others have written.
+`-- next commit <number>` are what the log says, and `-- foreign <folder>` is one that others have written,
+`-- written <place>` one that has batches of an earlier table.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dovetail.changes.promises import older_than_promised
 from dovetail.changes.rules import RULES
 from dovetail.changes.verdict import Change
 from dovetail.changes.words import change_lines, verdict_words
-from dovetail.plan.physical import FileSink, JoinStage, Plan
+from dovetail.plan.physical import FileSink, JoinStage, Plan, Stage
 from dovetail.plan.statements import Program
 from dovetail.pql.compile import plans_of, trace_program
 from dovetail.pql.parser import parse
@@ -59,6 +60,10 @@ class AsSaid(Unknown):
 
     def is_foreign(self, sink: FileSink) -> bool:
         return f"\n-- foreign {sink.path}\n" in self._edits
+
+    def has_batches(self, stage: Stage) -> bool:
+        place = getattr(stage.output, "path", None) or getattr(stage.output, "category", None)
+        return f"\n-- written {place}\n" in self._edits
 
 
 def cases() -> Iterator[Any]:

@@ -7,15 +7,18 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from dovetail.changes.compare import compare
 from dovetail.changes.positions import positions_in
 from dovetail.changes.takeover import Takeover, consider, require, take_over
 from dovetail.errors import StateError
+from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.pql.compile import plans_of, trace_program
 from dovetail.pql.parser import parse
+from dovetail.slicing.write_rows import bucket_of, time_of
 from unit.changes.test_rules_golden import cases, changes
 
 QUERY = """CREATE APPLICATION app;
@@ -53,7 +56,8 @@ S = QUERY[QUERY.index("CREATE VIEW s ") : QUERY.index("CREATE TABLE p ")]
 
 @dataclass(frozen=True)
 class Way:
-    """`words` of the refusal lead from `refused` to each of the queries `taken`, one after the other."""
+    """`words` of the refusal lead from `refused` to each of the queries `taken`, one after the other.
+    `between`: versions after `before`."""
 
     name: str
     refused: str
@@ -61,6 +65,7 @@ class Way:
     taken: tuple[str, ...]
     reslice: bool = False
     before: str = QUERY
+    between: tuple[str, ...] = ()
     given: dict[str, object] = field(default_factory=dict)
 
 
@@ -93,6 +98,9 @@ CREATE VIEW named AS SELECT c.z AS z, n.name AS name FROM c LEFT JOIN TABLE name
 CREATE TABLE named_rows AS SELECT z, name FROM named STORAGE NOOP;
 """
 OTHER = "CREATE TABLE other AS SELECT k FROM s STORAGE NOOP;\n"
+EARLIER = QUERY + 'CREATE TABLE e AS SELECT k FROM a STORAGE PARQUET(path = "{home}/theirs");\n'
+AGAIN = QUERY + 'CREATE TABLE f AS SELECT x FROM a STORAGE PARQUET(path = "{home}/theirs");\n'
+COUNTED = N.replace("STORAGE NOOP", 'STORAGE SCRIBE(category = "counted")')
 WAYS = [
     Way(
         "other keys of a join that reads a join",
@@ -252,6 +260,25 @@ WAYS = [
         (edited(("FROM w STORAGE NOOP", 'FROM w STORAGE PARQUET(path = "{home}/own")')),),
     ),
     Way(
+        "a folder of an earlier table, for one whose input is no category",
+        AGAIN,
+        "give the table another path",
+        (AGAIN.replace("theirs", "own"),),
+        before=EARLIER,
+        between=(QUERY,),
+    ),
+    Way(
+        "a category of an earlier aggregate of this name",
+        QUERY.replace(N, COUNTED),
+        "give the table another name, or another category",
+        (
+            QUERY.replace(N, COUNTED).replace("TABLE n ", "TABLE n2 "),
+            QUERY.replace(N, COUNTED).replace('"counted"', '"counted2"'),
+        ),
+        before=QUERY.replace(N, COUNTED),
+        between=(QUERY.replace(N, ""),),
+    ),
+    Way(
         "another name",
         edited(("CREATE APPLICATION app;", "CREATE APPLICATION other;")),
         "or run the new one beside it",
@@ -266,16 +293,23 @@ def considered(home: str, text: str, **given: object) -> Takeover:
 
 
 def started(home: str, text: str = QUERY) -> str:
-    take_over(considered(home, text))
+    take_over(considered(home, text.replace("{home}", home)))
     open_store(home).make_folder("apps/app/checkpoints/v")  # as a run would
     (Path(home) / "theirs" / "_spark_metadata").mkdir(parents=True)
     (Path(home) / "theirs" / "_spark_metadata" / "0").write_text("v1")
+    counted = Category.create(home, "counted", pa.schema([("n", pa.int64())]), buckets=1)
+    batch = pa.RecordBatch.from_pylist([{"n": 1}], counted.schema)
+    counted.append(
+        counted.write_segments([batch], bucket_of(None, 1), time_of(None)), producer="app.n", batch=0
+    )
     return home
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_the_way_that_a_refusal_names_is_accepted(tmp_path: Path, way: Way) -> None:
     home = started(str(tmp_path), way.before)
+    for text in way.between:
+        take_over(considered(home, text))
     if way.name == "another name":
         old, new = considered(home, QUERY).plan, considered(home, way.refused).plan
         refused = Takeover(home, new, None, None, tuple(compare(old, new)))  # as `dovetail diff app` does

@@ -37,7 +37,7 @@ def plan_of(
 ) -> Plan:
     picked = picked_by(pick_in(options.get("pick")), left, right)
     wanted = asked(before, after, within, how, options, picked)  # type: ignore[arg-type]
-    return join_plan("j", left, right, [on], wanted, suffix)
+    return join_plan("j", left, right, [on], ("at", "at"), wanted, suffix)
 
 
 def stage_of(**given: Any) -> JoinStage:
@@ -238,8 +238,8 @@ def test_a_pick_by_value(window: dict[str, Any]) -> None:
     assert stage.spec.pick == "min"
     assert stage.spec.picked_by == Operation("abs", (Operation("-", (right, left)),))
     assert [view.sql for slicer in plan.slicers for view in slicer.views] == [
-        "SELECT `left`.`x` AS `_on_0` FROM `left`",
-        "SELECT `right`.`y` AS `_on_0` FROM `right`",
+        "SELECT `k` AS `_key_0`, `at` AS `_time`, `left`.`x` AS `_on_0` FROM `left`",
+        "SELECT `k` AS `_key_0`, `at` AS `_time`, `right`.`y` AS `_on_0` FROM `right`",
     ]
     assert Plan.from_json(plan.to_json()) == plan
 
@@ -248,9 +248,9 @@ def test_a_pick_by_value_of_one_side_is_all_evaluated_before_the_join() -> None:
     plan = plan_of(**PICKED, pick="max(upper(right.y) || '1')")
     assert plan.joins[0].spec.picked_by == Operand("right", "_on_0")
     assert [view.sql for view in plan.slicers[1].views] == [
-        "SELECT upper(`right`.`y`) || '1' AS `_on_0` FROM `right`"
+        "SELECT `k` AS `_key_0`, `at` AS `_time`, upper(`right`.`y`) || '1' AS `_on_0` FROM `right`"
     ]
-    assert plan.slicers[0].views == ()
+    assert "_on_" not in str(plan.slicers[0].views)
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, named, part_of, view_of
+from dovetail.changes.between import Between, named, part_of, view_of, writer_of
+from dovetail.changes.flat import flat
+from dovetail.changes.own_terms import was_and_now
+from dovetail.changes.window_words import windows_words
 from dovetail.plan.aggregates import WINDOW_CLOSED
 from dovetail.plan.interval_literal import words
-from dovetail.plan.physical import Stage, WindowStage
+from dovetail.plan.physical import JoinStage, Plan, SlicerStage, Stage, WindowStage
 
 
 def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
     if not isinstance(old, WindowStage) or not isinstance(new, WindowStage):
         return old
     part, place = part_of(new), between.place_of(view_of(new))
-    if old.window != new.window or old.keys != new.keys:
+    was_by, now_by = (_keys(*one) for one in zip(between.plans, (old, new), strict=True))
+    if old.window != new.window or was_by != now_by:
+        same = old.window == new.window
         between.say(
             "aggregates",
             part,
             "refused",
-            f"windows: {_window(old)}, now {_window(new)}",
+            f"sessions are {_by(between, old, was_by)}, now {_by(between, new, now_by)}"
+            if same
+            else f"windows: {windows_words(old.window, new.window)}",
             flight="an open window of the old kind would be cut by one of the new kind",
             instead="write the new windows as a table of another name beside this one, and remove this "
             "one when "
@@ -84,6 +91,13 @@ def _early(interval_us: int | None) -> str:
     return "none" if interval_us is None else f"every {words(interval_us)}"
 
 
-def _window(stage: WindowStage) -> str:
-    window = stage.window
-    return f"{window.shape} of {words(window.length_us)}"
+def _keys(plan: Plan, stage: WindowStage) -> tuple[str | None, ...]:
+    """What the keys of sessions are: their columns are called the same whatever that is."""
+    writer = writer_of(plan, stage.rows)
+    known = flat(writer).columns if isinstance(writer, SlicerStage | JoinStage) else {}
+    return tuple(known.get(key) for key in stage.keys)
+
+
+def _by(between: Between, stage: WindowStage, keys: tuple[str | None, ...]) -> str:
+    said = [was_and_now(between, stage, key, None)[0] for key in keys]
+    return f"by {', '.join(said)}" if said else "of all rows"

@@ -9,8 +9,8 @@ from dataclasses import replace
 from dovetail.changes.between import Between, part_of, view_of
 from dovetail.changes.flat import flat
 from dovetail.changes.own_terms import was_and_now
+from dovetail.changes.window_words import windows_words
 from dovetail.model.join_kind import JoinKind
-from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
 
 BESIDE = (
@@ -31,7 +31,12 @@ def identity(between: Between, old: Stage, new: Stage) -> Stage:
         if before.whole != after.whole:  # then it is not known whether keys and times are what they were
             what = "the query of the side, from which its key and its event time come"
             _refuse(between, new, what, curable=not isinstance(new, JoinStage))
-        for column in dict.fromkeys([*was.keys, *now.keys, was.time]):
+        compared = dict.fromkeys([*was.keys, *now.keys, was.time])
+        if not old.select and was.time not in before.columns:  # an earlier release did not write down what of
+            compared = {}  # a DataFrame these are
+            if len(was.keys) != len(now.keys):
+                _refuse_side(between, new, "the number of keys", str(len(was.keys)), str(len(now.keys)))
+        for column in compared:
             one, other = before.columns.get(column), after.columns.get(column)
             if one != other:
                 _refuse_side(between, new, _name(column), *was_and_now(between, new, one, other))
@@ -61,8 +66,7 @@ def _kinds(between: Between, old: SlicerStage | JoinStage, new: SlicerStage | Jo
         _refuse(between, new, f"the kind of join: {was.means}, now {now.means}")
         return replace(old, join_kind=now)
     if was.fixed != now.fixed:
-        what = "the window of the join" if was.windows is None else "the windows of the join"
-        _refuse(between, new, f"{what}: {_window(was)}, now {_window(now)}")
+        _refuse(between, new, _windows(was, now))
         return replace(old, join_kind=now)
     return old
 
@@ -90,7 +94,11 @@ def _name(column: str) -> str:
     return "the event time" if column == "_time" else "the key"
 
 
-def _window(kind: JoinKind) -> str:
-    if kind.windows is None:
-        return "rows" if kind.by_rows else "event time"
-    return f"{kind.windows.shape} of {words(kind.windows.length_us)}"
+def _windows(was: JoinKind, now: JoinKind) -> str:
+    if was.windows is not None and now.windows is not None:
+        return f"the windows of the join: {windows_words(was.windows, now.windows)}"
+    return f"the window of the join: {_measured(was)}, now {_measured(now)}"
+
+
+def _measured(kind: JoinKind) -> str:
+    return "rows" if kind.by_rows else "event time"

@@ -56,7 +56,7 @@ def _columns(between: Between, stage: SlicerStage | JoinStage, before: Flat, aft
             continue
         name, place = named(column), between.place_of_column(named(column), view)
         shown = was_and_now(between, stage, was, now)
-        if column.startswith("_on_") and was is not None:
+        if column.startswith("_on_") and (was is not None or not stage.select):
             between.say(
                 "side_columns",
                 part_of(stage),

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.first_rows import first_rows
+from dovetail.changes.own_folders import counts_on
 from dovetail.changes.rules.storage import refused_folder
 from dovetail.changes.verdict import Cost, Verdict, total
-from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, Plan, SlicerStage, Stage
+from dovetail.plan.physical import (
+    CategoryOutput,
+    ConsoleSink,
+    FileSink,
+    JoinStage,
+    NoopSink,
+    Plan,
+    SlicerStage,
+    Stage,
+)
 
 Tables = dict[str, Stage]
 
@@ -34,13 +45,16 @@ def tables(between: Between) -> None:
     stay = {stage.name for stage in old.stages if _leaves(stage)} & {s.name for s in new.stages if _leaves(s)}
     before, after = _tables(old, stay), _tables(new, stay)
     for place in before.keys() & after.keys():
-        _renamed(between, before[place], after[place])
+        _moved(between, before[place], after[place])
     come, gone = _come_and_gone(before, after)
     for stage in come:
         if refused_folder(between, stage, _table(stage)):
             continue
+        if between.costs.has_batches(stage) and not counts_on(stage):
+            _refuse_counted(between, stage)
+            continue
         what = f"new {_table(stage)}, to {stage.output.place}"
-        _say(between, stage, _table(stage), what, "it gets what comes out from the change on")
+        _say(between, stage, _table(stage), what, first_rows(between, stage))
     for stage in gone:
         flight = f"what is in {stage.output.place} stays there"
         _say(between, stage, _table(stage), f"{_table(stage)} is removed", flight)
@@ -53,11 +67,17 @@ def _come_and_gone(
     return come, [stage for name, stage in before.items() if name not in after]
 
 
-def _renamed(between: Between, was: Stage, now: Stage) -> None:
-    """A table of its own that goes where one of another name went: a stage is known by its name, so it would
-    begin with what its input still has, and not where the other one has ended."""
-    if not isinstance(was, SlicerStage) or not isinstance(now, SlicerStage):
-        return
+def _moved(between: Between, was: Stage, now: Stage) -> None:
+    """A table that goes where one of another name, or of another kind, went."""
+    if isinstance(was, SlicerStage) and isinstance(now, SlicerStage):
+        _refuse_renamed(between, was, now)
+    elif isinstance(now.output, FileSink) and not counts_on(now):
+        _refuse_counted(between, now)  # the one before it goes on writing until the change
+
+
+def _refuse_renamed(between: Between, was: SlicerStage, now: SlicerStage) -> None:
+    """A stage is known by its name, so it would begin with what its input still has, and not where the other
+    one has ended."""
     between.say(
         "tables",
         _table(now),
@@ -66,6 +86,21 @@ def _renamed(between: Between, was: Stage, now: Stage) -> None:
         flight=f"a table of another name begins again, and rows would be twice in {now.output.place}",
         instead=f"keep the name {was.name}, or give {now.name} another place",
         place=between.place_of(now.name),
+    )
+
+
+def _refuse_counted(between: Between, stage: Stage) -> None:
+    """Its first batches would be taken for those that are there, and only the log has positions from which it
+    could go on behind them (`spark/progress.py`)."""
+    folder = isinstance(stage.output, FileSink)
+    between.say(
+        "tables",
+        _table(stage),
+        "refused",
+        f"{stage.output.place} {'have' if folder else 'has'} the batches of an earlier table",
+        flight="rows would vanish: it begins with batch 0, and batches of its numbers are there",
+        instead=f"give the table another {'path' if folder else 'name, or another category'}",
+        place=between.place_of(_short(stage)),
     )
 
 

@@ -96,10 +96,11 @@ def join_plan(
     left: Sequence[str],
     right: Sequence[str],
     keys: Sequence[tuple[str, str]],
+    times: tuple[str, str],
     asked: Asked,
     suffix: str,
 ) -> Plan:
-    """The plan of a join of two DataFrames with these columns."""
+    """The plan of a join of two DataFrames with these columns. `times`: those of the event times."""
     names = tuple(f"_key_{number}" for number in range(len(keys)))
     categories = (f"{name}.left", f"{name}.right")
     given = asked.options
@@ -107,11 +108,11 @@ def join_plan(
         SlicerStage(
             category,
             (),
-            _operand_views(side, asked.operands(side)),
+            (_joined_by(side, own, time, asked.operands(side)),),
             "",
             CategoryOutput(category, names, "_time", given.buckets, given.compression),
         )
-        for side, category in zip(SIDES, categories, strict=True)
+        for side, category, own, time in zip(SIDES, categories, zip(*keys, strict=True), times, strict=True)
     )
     columns, select = result_columns(left, right, keys, asked.join_kind, suffix)
     joined = JoinStage(
@@ -129,9 +130,16 @@ def join_plan(
     return Plan(name, (*sides, joined))
 
 
-def _operand_views(side: Side, operands: Sequence[str]) -> tuple[Relation, ...]:
-    """What is evaluated before the join is part of the plan, though the DataFrame evaluates it."""
-    if not operands:
-        return ()
-    items = ", ".join(f"{sql} AS `_on_{number}`" for number, sql in enumerate(operands))
-    return (Relation(side, f"SELECT {items} FROM `{side}`"),)
+def _joined_by(side: Side, keys: Sequence[str], time: str, operands: Sequence[str]) -> Relation:
+    """What rows are joined by is part of the plan, though the DataFrame evaluates it: the rules of changes
+    compare it."""
+    items = [
+        *(f"{_quoted(key)} AS `_key_{number}`" for number, key in enumerate(keys)),
+        f"{_quoted(time)} AS `_time`",
+        *(f"{sql} AS `_on_{number}`" for number, sql in enumerate(operands)),
+    ]
+    return Relation(side, f"SELECT {', '.join(items)} FROM `{side}`")
+
+
+def _quoted(column: str) -> str:
+    return f"`{column.replace('`', '``')}`"
