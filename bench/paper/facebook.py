@@ -259,7 +259,7 @@ FIGURE_8_FOUND = (
     Finding(
         "7.1",
         "the interval costs less than a point against a day",
-        "less than a point",
+        "less than a point (put in: the batch rates are set near the paper's)",
         lambda v: 0 <= v["day"] - v["batch"] < 0.01,
     ),
 )
@@ -310,7 +310,7 @@ FIGURE_11_SPARK_FOUND = (
 TEXT_5_2_FOUND = (
     Finding(
         "5.2",
-        "the stream that is too far ahead is paused, so that rows are not buffered unnecessarily",
+        "the join synchronizes its streams by pausing the one whose time is too far ahead of the other's",
         "with pacing at most a fifth above what window and slack hold, without it at least twice that",
         lambda v: v["on"].peak_rows <= 1.2 * v["on"].window_rows <= 0.6 * v["off"].peak_rows,
     ),
