@@ -104,7 +104,7 @@ def of_the_papers(rows: int, workload: str) -> str:
     """For a caption: the rows of both sides, and which share of the paper's they are."""
     from bench.window_workloads import PUBLISHED
 
-    return f"{rows:,} rows, {100 * rows / sum(PUBLISHED[workload][:2]):.2g} % of the paper's"
+    return f"{rows:,} rows, {100 * rows / sum(PUBLISHED[workload][:2]):.3g} % of the paper's"
 
 
 def _rovio(effort: Effort) -> tuple[dict[str, dict[str, Any]], bool, str]:

@@ -11,6 +11,7 @@ import pytest
 from bench.paper import speed
 from bench.paper.catalog import PAPERS
 from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper, block, judged
+from bench.paper.intra_window import of_the_papers
 from bench.paper.intra_window_findings import EARLY, RATE
 from bench.paper.intra_window_studies import both_ways
 from bench.paper.plots import bars, lines
@@ -153,6 +154,19 @@ def test_a_caption_says_how_many_rows_are_at_rest(
     made = both_ways("duplicates", lambda effort: moving, 0.1)(Effort(scale=scale))
     rows = f"{int(6400 * float(share)) * 1000:,} rows a side ({share} of the paper's R)"
     assert [rows in caption for caption in made.tables] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rows", "workload", "share"),
+    [
+        (137_754, "stock", "100 %"),
+        (2 * 57_472, "rovio", "2 %"),
+        (2 * 574_720, "rovio", "20 %"),
+        (1_000_100, "ysb", "10 %"),
+    ],
+)
+def test_a_caption_says_which_share_of_a_workload_was_sent(rows: int, workload: str, share: str) -> None:
+    assert of_the_papers(rows, workload) == f"{rows:,} rows, {share} of the paper's"
 
 
 def test_every_pair_is_looked_at_as_often_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
