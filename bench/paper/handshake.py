@@ -370,7 +370,7 @@ PAPER = Paper(
             "simulated",
             figure("handshake-8"),
             FIGURE_8,
-            "with the cost of a comparison of figure 16; the text has no rate of its own of this machine",
+            "with the cost of a comparison of figure 16; the text has rates and does not say whose",
         ),
         Exhibit(
             "figure_9_earlier",
