@@ -27,6 +27,8 @@ Windows = dict[Any, Callable[[], Window]]
 DEFAULTS = Knobs()
 SKEWS = (0.0, 0.4, 0.8, 1.2, 1.6)
 """Zipf's exponents, of keys and of arrivals."""
+RADIX_BITS = (4, 6, 8, 10, 11, 12, 13, 14, 16, 18)
+"""The paper has 8 to 18."""
 MEMORY = Memory(3 << 30)
 """For runs at rest, which are repeated: as of windows that follow each other, memory is fresh once."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -132,7 +134,7 @@ def studies(size: Size) -> Iterator[Study]:
     )  # fmt: skip
     yield at_rest(
         "radix_bits", "figure-18", "PRJ: bits by which rows are partitioned", "bits",
-        (Point(f"{b}", rest, ("prj",), Knobs(radix_bits=b)) for b in (4, 6, 8, 10, 11, 12, 13, 14, 16)),
+        (Point(f"{b}", rest, ("prj",), Knobs(radix_bits=b)) for b in RADIX_BITS),
     )  # fmt: skip
     yield at_rest(
         "speed", "speed", "data at rest, matches counted", "rows a side, duplicates",

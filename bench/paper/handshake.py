@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -44,15 +45,16 @@ def circuit_scale(effort: Effort) -> Made:
 
 
 def circuit_power(effort: Effort) -> Made:
-    """Windows of 100 rows and 500 thousand rows per second of both streams together: the clock that each
-    number of cores needs."""
+    """Windows of 100 rows and 500 thousand rows per second, of both streams together or of each: the clock
+    that each number of cores needs."""
     paper = {1: 50, 2: 25, 5: 10, 10: 5}
     rates = {cores: circuit_rate(cores, 100, 1_000 if effort.quick else 4_000) for cores in paper}
     clocks = {cores: 0.5 / rate for cores, rate in rates.items()}
-    rows = [(f"{cores}", f"{paper[cores]}", f"{clocks[cores]:.1f}") for cores in paper]
-    return Made(
-        {"MHz": Table(("cores", "paper", "emulated"), rows)}, values={"clocks": clocks, "paper": paper}
-    )
+    rows = [
+        (f"{cores}", f"{paper[cores]}", f"{clocks[cores]:.1f}", f"{2 * clocks[cores]:.1f}") for cores in paper
+    ]
+    heads = ("cores", "paper", "emulated, 500 thousand of both streams", "emulated, 500 thousand of each")
+    return Made({"MHz": Table(heads, rows)}, values={"clocks": clocks, "paper": paper})
 
 
 def circuit_throughput(effort: Effort) -> Made:
@@ -108,7 +110,8 @@ def _time(ns: float) -> str:
 
 
 def merge_blocks(effort: Effort) -> Made:
-    """The earlier version's figure 9: cores that merge sorted blocks of 128 rows, beside those that scan."""
+    """The earlier version's figure 9: cores that merge sorted blocks of 128 rows, beside those that scan, by
+    turns."""
     import os
     import time
 
@@ -116,42 +119,49 @@ def merge_blocks(effort: Effort) -> Made:
     from dovetail.model.sliding import Window
     from dovetail.sliding.engine import SlidingJoin
 
-    window, rows = (1 << 10, 4_000) if effort.quick else (1 << 14, 200_000)
+    window, rows, turns = (1 << 10, 4_000, 1) if effort.quick else (1 << 14, 100_000, 5)
     cores = min(2, os.cpu_count() or 1)
-    rates, pairs = {}, {}
-    for name, block_rows in (("scan", 1), (MERGE, 128)):
-        with SlidingJoin(
-            BAND,
-            left=R,
-            right=S,
-            window=Window(rows=window),
-            design="handshake",
-            cores=cores,
-            block_rows=block_rows,
-        ) as join:
-            for batch in arrivals(1, 2 * window, 256):
-                join.push(**batch)
-            ready = list(arrivals(2, rows, 256, first_time=2 * window))
-            began = time.perf_counter()
-            for batch in ready:
-                join.push(**batch)
-            join.flush()
-            rates[name] = rows / (time.perf_counter() - began)
-            join.settle()
-            pairs[name] = len(join.pairs())
-    shown = [(name, f"{rate:,.0f}", f"{pairs[name]:,}") for name, rate in rates.items()]
-    caption = f"{cores} cores, windows of 2^{window.bit_length() - 1} rows"
+    speeds: dict[str, list[float]] = {"scan": [], MERGE: []}
+    pairs: dict[str, set[int]] = {name: set() for name in speeds}
+    for _ in range(turns):
+        for name, block_rows in (("scan", 1), (MERGE, 128)):
+            with SlidingJoin(
+                BAND,
+                left=R,
+                right=S,
+                window=Window(rows=window),
+                design="handshake",
+                cores=cores,
+                block_rows=block_rows,
+            ) as join:
+                for batch in arrivals(1, 2 * window, 256):
+                    join.push(**batch)
+                join.flush()
+                ready = list(arrivals(2, rows, 256, first_time=2 * window))
+                began = time.perf_counter()
+                for batch in ready:
+                    join.push(**batch)
+                join.flush()
+                speeds[name].append(rows / (time.perf_counter() - began))
+                join.settle()
+                pairs[name].add(len(join.pairs()))
+    rates = {name: median(found) for name, found in speeds.items()}
+    gains = [merged / scanned for scanned, merged in zip(*speeds.values(), strict=True)]
+    shown = [(name, f"{rate:,.0f}", f"{max(pairs[name]):,}") for name, rate in rates.items()]
+    shown.append(("merge over scan, median of the turns", f"{median(gains):.2f}", ""))
+    caption = f"{cores} cores, windows of 2^{window.bit_length() - 1} rows, medians of the turns: {turns}"
     beside = [
         ("merge join, blocks of 128 (5)", "4,000 a stream, 16 cores, 10 minutes", f"{rates[MERGE]:,.0f}"),
         ("scan", "a plot only", f"{rates['scan']:,.0f}"),
     ]
-    right = len(set(pairs.values())) == 1 and min(pairs.values()) > 0
+    made = set().union(*pairs.values())
+    right = len(made) == 1 and 0 not in made
     tables = {
         caption: Table(("", "rows/s", "pairs"), shown),
         "beside the paper's text, rows/s": Table(("", "paper", "here, both streams"), beside, figures=False),
     }
     pictures = bars(effort, "handshake-2011-figure-9-earlier", {"rows/s": {"": rates}})
-    return Made(tables, pictures, {"rates": rates}, right)
+    return Made(tables, pictures, {"gain": median(gains)}, right)
 
 
 TEXT_2_2 = (
@@ -206,12 +216,13 @@ FIGURE_8 = (
         lambda v: all(follows_root(v[RATE, window]) for window in ("5 min", "10 min")),
     ),
 )
+REMOTE = "put in: a message costs more where it crosses a border, and a scattered chain crosses more"
 TEXT_5_1 = (
     Finding(
         "5.1",
         "the data flow can be laid out over the cores such that only short-distance communication is needed",
         "a chain along the regions loses less to messages between them than one scattered over them: with "
-        "10 µs each, in both windows",
+        f"10 µs each, in both windows ({REMOTE})",
         lambda v: all(
             v[window, "handshake", "neighbours", 10][0] > v[window, "handshake", "scattered", 10][0]
             for window in ("15min", "2^17")
@@ -220,7 +231,8 @@ TEXT_5_1 = (
     Finding(
         "SplitJoin, 1",
         "chains rely on an optimal assignment of join cores to reduce the NUMA effect",
-        "in low-latency handshake join scattered cores hold less than neighbours (windows of 2^17)",
+        "in low-latency handshake join scattered cores hold less than neighbours "
+        f"(windows of 2^17; {REMOTE})",
         lambda v: (
             v["2^17", "low-latency", "scattered", 10][0] < v["2^17", "low-latency", "neighbours", 10][0]
         ),
@@ -228,7 +240,9 @@ TEXT_5_1 = (
     Finding(
         "SplitJoin, 1",
         "the top-down flow eliminates the need for communication between the join cores",
-        "it holds the same with scattered cores as with neighbours, within a hundredth (windows of 2^17)",
+        "SplitJoin holds the same with scattered cores as with neighbours, within a hundredth (windows of "
+        "2^17; put in, and kind to it: its tree crosses regions in either placement, so what it loses to "
+        "messages it loses in both)",
         lambda v: (
             abs(v["2^17", "split", "scattered", 10][0] / v["2^17", "split", "neighbours", 10][0] - 1) <= 0.01
         ),
@@ -246,25 +260,40 @@ TABLE_1 = (
     Finding(
         "6.5",
         "1, 2, 5 and 10 cores give the same throughput at 50, 25, 10 and 5 MHz",
-        "the clocks that the circuit needs for as many rows of both streams: within a tenth of these",
+        "the clocks that the circuit needs for as many rows of both streams together: within a tenth of "
+        "these (put in: a core makes a comparison in a clock)",
         lambda v: all(abs(v["clocks"][cores] / mhz - 1) <= 0.1 for cores, mhz in v["paper"].items()),
+    ),
+    Finding(
+        "6.5",
+        "the same, counted per input stream, as A.5 of the earlier version counts in figure 13",
+        "the clocks that the circuit needs for as many rows of each stream: within a tenth of these (put in: "
+        "one stream shifts in a clock)",
+        lambda v: all(abs(2 * v["clocks"][cores] / mhz - 1) <= 0.1 for cores, mhz in v["paper"].items()),
     ),
 )
 FIGURE_13 = (
     Finding(
         "A.5 (earlier version)",
-        "throughput per input stream is the clock over the longest segment",
-        "rows of both streams per clock, times the segment, are within a hundredth of 1 for each number of "
-        "cores: each stream gets half of what the formula says",
+        "throughput is the clock over the longest segment",
+        "rows of both streams together per clock, times the segment, are within a hundredth of 1 for each "
+        "number of cores (put in: a core makes a comparison in a clock)",
         lambda v: all(abs(rate * -(-1000 // cores) - 1) <= 0.01 for cores, rate in v["rates"].items()),
+    ),
+    Finding(
+        "A.5 (earlier version)",
+        "figure 13 has this throughput per input stream",
+        "rows of each stream per clock, times the segment, are within a hundredth of 1 for each number of "
+        "cores (put in: one stream shifts in a clock, so each gets half)",
+        lambda v: all(abs(rate / 2 * -(-1000 // cores) - 1) <= 0.01 for cores, rate in v["rates"].items()),
     ),
 )
 EARLIER_9 = (
     Finding(
         "5 (earlier version)",
         "merge join over sorted blocks promises higher throughput than the scan",
-        "more rows per second than the scan",
-        lambda v: v["rates"][MERGE] > v["rates"]["scan"],
+        "more rows per second than the scan, as the median of the turns' ratios",
+        lambda v: v["gain"] > 1,
     ),
 )
 
@@ -331,7 +360,7 @@ PAPER = Paper(
             "simulated",
             circuit_power,
             TABLE_1,
-            f"power and area {NO_CHIP}; whether the paper counts one stream or both it does not say",
+            f"power and area: {NO_CHIP}; section 6.5 does not say whether it counts one stream or both",
         ),
         Exhibit("table_2", "power weighted by area", "6.5", "not shown", note=NO_CHIP),
         Exhibit(
@@ -341,7 +370,7 @@ PAPER = Paper(
             "simulated",
             figure("handshake-8"),
             FIGURE_8,
-            "with the cost of a comparison of figure 16; the text has no rate of its own of this machine",
+            "with the cost of a comparison of figure 16; the text has rates and does not say whose",
         ),
         Exhibit(
             "figure_9_earlier",

@@ -76,12 +76,13 @@ def figure_3(effort: Effort) -> Made:
 
 def memory(effort: Effort) -> Made:
     """Figure 19b: memory on Rovio over time."""
-    used, right = _rovio(effort)
+    used, right, sent = _rovio(effort)
     rows = [(name, f"{one['peak'] / 2**20:,.1f}") for name, one in used.items()]
     over_time = {name: {f"{at:.2f}": size / 2**20 for at, size in one["line"]} for name, one in used.items()}
     shown = {"resident memory above the start, MiB": over_time}
     pictures = lines(effort, "intra-window-2021-figure-19b", "s", shown, ticks=10)
-    return Made({"": Table(("", "memory at most, MiB"), rows)}, pictures, used, right, effort.scale)
+    tables = {f"memory, {sent}": Table(("", "at most, MiB"), rows)}
+    return Made(tables, pictures, used, right, effort.scale)
 
 
 PAPER_CPU = {
@@ -93,13 +94,20 @@ PAPER_CPU = {
 
 def cpu_use(effort: Effort) -> Made:
     """The second line of Table 6: how much of the cores Rovio keeps busy."""
-    used, right = _rovio(effort)
+    used, right, sent = _rovio(effort)
     rows = [(name, f"{PAPER_CPU[name]:.0f} %", f"{100 * one['cpu']:.0f} %") for name, one in used.items()]
-    heads = ("", "paper, 8 cores", f"here, {effort.threads} cores")
-    return Made({"CPU use": Table(heads, rows)}, values=used, right=right, scale=effort.scale)
+    heads = ("", "paper", f"here, {effort.threads} threads")
+    return Made({f"CPU use, {sent}": Table(heads, rows)}, values=used, right=right, scale=effort.scale)
 
 
-def _rovio(effort: Effort) -> tuple[dict[str, dict[str, Any]], bool]:
+def of_the_papers(rows: int, workload: str) -> str:
+    """For a caption: the rows of both sides, and which share of the paper's they are."""
+    from bench.window_workloads import PUBLISHED
+
+    return f"{rows:,} rows, {100 * rows / sum(PUBLISHED[workload][:2]):.3g} % of the paper's"
+
+
+def _rovio(effort: Effort) -> tuple[dict[str, dict[str, Any]], bool, str]:
     import time
 
     from bench.window_studies import MemoryLine
@@ -122,7 +130,7 @@ def _rovio(effort: Effort) -> tuple[dict[str, dict[str, Any]], bool]:
         right &= seen.matches == window.matches
         share = used / (wall * effort.threads)
         values[name] = {"peak": line.peak, "cpu": share, "line": line.line}
-    return values, right
+    return values, right, of_the_papers(window.rows, "rovio")
 
 
 def figure_20(effort: Effort) -> Made:
@@ -132,10 +140,12 @@ def figure_20(effort: Effort) -> Made:
     from dovetail.intra_window.metrics import measure
 
     values: dict[str, dict[str, float]] = {}
+    sent: dict[str, str] = {}
     right = True
     for workload in ("stock", "rovio", "ysb", "debs"):
         share = {"stock": 1.0, "rovio": effort.scale / 5}.get(workload, effort.scale)
         window = WORKLOADS[workload](0.001 if effort.quick else share, effort.data, effort.seed)
+        sent[workload] = of_the_papers(window.rows, workload)
         for name in ("mpass", "shj_jm"):
             match(window.left[:64], window.right[:64], name, effort.threads)
             for threads in range(1, effort.threads + 1):
@@ -148,18 +158,19 @@ def figure_20(effort: Effort) -> Made:
             break
     gains = {name: cells[str(effort.threads)] / cells["1"] for name, cells in values.items()}
     rows = [
-        (name, *(f"{value:.2f}" for value in cells.values()), f"{gains[name]:.2f}")
+        (name, *(f"{value:.2f}" for value in cells.values()), f"{gains[name]:.2f}", sent[name.split(", ")[1]])
         for name, cells in values.items()
     ]
     threads = [f"{n} thread{'s' if n > 1 else ''}" for n in range(1, effort.threads + 1)]
     pictures = lines(effort, "intra-window-2021-figure-20", "threads", {RATE: values})
-    tables = {RATE: Table(("", *threads, "gain"), rows)}
+    tables = {RATE: Table(("", *threads, "gain", "sent"), rows)}
     return Made(tables, pictures, {"gains": gains, "threads": effort.threads}, right, effort.scale)
 
 
 COUNTERS = "needs hardware counters, which a shared machine does not give"
 OURS = "none: not of the paper"
 EQUAL_SIDES = "as many rows on both sides; the paper has ten times as many in S"
+FIFTH = "of Rovio a fifth of the share that `--scale` names"
 TENTH = "a tenth of the paper's rates by default: `--scale 1` where memory permits"
 
 PAPER = Paper(
@@ -189,7 +200,7 @@ PAPER = Paper(
             "throughput, latency, progress and phases of five workloads",
             "5.2, 5.3",
             "measured",
-            study("workloads", "figure_7"),
+            study("workloads", phases=True),
             WORKLOADS_FOUND,
             f"{TENTH}; the paper has the first four of the workloads",
         ),
@@ -220,7 +231,7 @@ PAPER = Paper(
             "measured",
             study("time_skew", least=1.0),
             TIME_SKEW_FOUND,
-            "at the paper's rate",
+            "at the paper's rate, whatever `--scale` says",
         ),
         Exhibit(
             "figure_13",
@@ -229,7 +240,8 @@ PAPER = Paper(
             "measured",
             key_skew,
             KEY_SKEW_FOUND,
-            "at rest, pairs both counted and looked at; keys of both sides skewed, or of S alone",
+            "at rest, pairs both counted and looked at, where the paper's rows arrive; keys of both sides "
+            "skewed, or of S alone",
         ),
         Exhibit("figure_14", "length of the window", "5.4", "measured", study("window"), WINDOW_FOUND, TENTH),
         Exhibit(
@@ -255,7 +267,7 @@ PAPER = Paper(
             "rows by number or by value",
             "5.5",
             "measured",
-            study("physical"),
+            study("physical", phases=True),
             PHYSICAL_FOUND,
             EQUAL_SIDES,
         ),
@@ -266,7 +278,7 @@ PAPER = Paper(
             "measured",
             study("radix_bits"),
             RADIX_FOUND,
-            f"{EQUAL_SIDES}; the paper has 8 to 18 bits",
+            f"{EQUAL_SIDES}; the paper has 8 to 18 bits, here there are 4 and 6, too",
         ),
         Exhibit("figure_19a", "where cycles go, top down", "5.6", "not shown", note=COUNTERS),
         Exhibit(
@@ -276,7 +288,7 @@ PAPER = Paper(
             "measured",
             memory,
             MEMORY_FOUND,
-            "resident memory above that before the join; a fiftieth of the rows",
+            f"resident memory above that before the join; {FIFTH}",
         ),
         Exhibit("table_5", "counters per input row", "5.6", "not shown", note=COUNTERS),
         Exhibit(
@@ -286,7 +298,7 @@ PAPER = Paper(
             "measured",
             cpu_use,
             CPU_FOUND,
-            f"a fiftieth of the rows; the memory bandwidth, its other line, {COUNTERS}",
+            f"{FIFTH}; the memory bandwidth, its other line, {COUNTERS}",
         ),
         Exhibit(
             "figure_20",
@@ -295,7 +307,7 @@ PAPER = Paper(
             "measured",
             figure_20,
             CORES_FOUND,
-            "up to the cores of the machine",
+            f"up to `--threads`; {FIFTH}",
         ),
         Exhibit(
             "figure_21",
@@ -304,7 +316,7 @@ PAPER = Paper(
             "measured",
             figure_21,
             FIGURE_21_FOUND,
-            "off means no AVX, and no vectorizing compiler",
+            "Micro at rest; off means no AVX, and no vectorizing compiler",
         ),
         Exhibit(
             "text_7", "a choice that adapts, beside the tree", "7", "measured", choice, note="proposed there"

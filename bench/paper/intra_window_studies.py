@@ -15,9 +15,10 @@ EARLY_SHARE = 0.1
 """Share of the matches that `EARLY` waits for."""
 
 
-def study(name: str, *figures: str, least: float = 0.0) -> Callable[[Effort], Made]:
-    """One of the studies of `bench window`, as tables with a line for each algorithm. `least`: the share of
-    the paper's rates that is sent in any case, where that is little."""
+def study(name: str, phases: bool = False, least: float = 0.0) -> Callable[[Effort], Made]:
+    """One of the studies of `bench window`, as tables with a line for each algorithm. `phases`: also where
+    the time of a row goes. `least`: the share of the paper's rates that is sent in any case, where that is
+    little."""
 
     def make(effort: Effort) -> Made:
         from bench.window_report import PREFIX, draw
@@ -47,11 +48,13 @@ def study(name: str, *figures: str, least: float = 0.0) -> Callable[[Effort], Ma
             for caption, value in measures.items()
         }
         sent = f"{scale:g} of the paper's" if scale != 1 else "the paper's"
-        of = f"at {sent} rates" if found.moving else f"with {sent} rows"
+        of = f"at {sent} rates" if found.moving else _rows_of(found.points[0].make(), scale)
+        if name == "workloads":
+            of += f" (of Stock all rows, of Rovio {scale / 5:g} of them)"
         tables = {f"{caption}, {of}": _grid(found.axis, by_point) for caption, by_point in values.items()}
-        if "figure_7" in figures:
-            if not effort.quick:
-                tables["beside the paper's text, ms until half of the matches"] = _beside(values[HALF])
+        if name == "workloads" and not effort.quick:
+            tables["beside the paper's text, ms until half of the matches"] = _beside(values[HALF])
+        if phases:
             tables |= _phases(runs)
             values["phases"] = {(run.point, run.algorithm): run.phases_ns_per_row for run in runs}
         return Made(tables, pictures, values, all(run.right for run in runs), size.scale)
@@ -96,18 +99,17 @@ def _phases(runs: Sequence[Any]) -> dict[str, Table]:
     }
 
 
-def both_ways(name: str, measured: Callable[[Effort], Made], least: float) -> Callable[[Effort], Made]:
-    """A study with two tables more, of the same rows at rest: pairs counted, where rows of one key are
-    multiplied, and every pair looked at. `least`: the largest share of the paper's rows for the latter."""
+def both_ways(name: str, measured: Callable[[Effort], Made], most: float) -> Callable[[Effort], Made]:
+    """A study with two tables more, of such rows at rest: pairs counted, where rows of one key are
+    multiplied, and every pair looked at. `most`: the largest share of the paper's rows for these two."""
 
     def make(effort: Effort) -> Made:
         from bench.paper.speed import looked_at
         from bench.window_studies import Point, Size, Study, run_study, studies
 
         made = measured(effort)
-        size = Size(
-            0.002 if effort.quick else min(effort.scale, least), effort.data, effort.seed, (effort.threads,)
-        )
+        share = 0.002 if effort.quick else min(effort.scale, most)
+        size = Size(share, effort.data, effort.seed, (effort.threads,))
         found = next(one for one in studies(size) if one.name == name)
         points = found.points[:1] if effort.quick else found.points
         rest = tuple(
@@ -119,8 +121,8 @@ def both_ways(name: str, measured: Callable[[Effort], Made], least: float) -> Ca
         counted: dict[str, dict[str, float]] = {}
         for run in runs:
             counted.setdefault(run.point, {})[run.algorithm] = run.rows_per_s / 1e6
-        looked, right = looked_at(rest, effort.threads)
-        of = f"{len(rest[0].make().left):,} rows a side at rest"
+        looked, right = looked_at(rest, effort.threads, 1 if effort.quick else 3)
+        of = f"at rest, {_rows_of(rest[0].make(), share)}"
         tables = {
             **made.tables,
             f"{RATE}, {of}, pairs counted": _grid(found.axis, counted),
@@ -133,20 +135,27 @@ def both_ways(name: str, measured: Callable[[Effort], Made], least: float) -> Ca
     return make
 
 
+def _rows_of(window: Any, share: float) -> str:
+    """For a caption. Figures 15 to 18 of the paper have ten times as many rows in S."""
+    of = f"{share:g} of the paper's R" if share != 1 else "the paper's R"
+    return f"{len(window.left):,} rows a side ({of})"
+
+
 def key_skew(effort: Effort) -> Made:
-    """Figure 13, and the same with keys of S alone skewed: the paper does not say which sides are. R has each
-    key once then, so that every row of S has one partner whatever the skew."""
+    """Figure 13 at rest, and the same with keys of S alone skewed: the paper does not say which sides are. R
+    has each key once then, so that every row of S has one partner whatever the skew."""
     from bench.paper.speed import looked_at
     from bench.window_studies import SKEWS, Point, Size
 
     made = both_ways("key_skew", study("key_skew"), 0.02)(effort)
-    size = Size(0.002 if effort.quick else effort.scale, None, effort.seed, (effort.threads,))
+    share = 0.002 if effort.quick else effort.scale
+    size = Size(share, None, effort.seed, (effort.threads,))
     points = [
         Point(f"{z}", size.micro(12_800, 12_800, key_skew=z, right_alone=True, at_rest=True))
         for z in (SKEWS[-1:] if effort.quick else SKEWS)
     ]
-    looked, right = looked_at(points, effort.threads)
-    of = f"{len(points[0].make().left):,} rows a side at rest, S alone skewed, every pair looked at"
+    looked, right = looked_at(points, effort.threads, 1 if effort.quick else 3)
+    of = f"at rest, {_rows_of(points[0].make(), share)}, S alone skewed, every pair looked at"
     tables = {**made.tables, f"{RATE}, {of}": _grid("Zipf", looked)}
     return Made(tables, made.pictures, {**made.values, ALONE: looked}, made.right and right, made.scale)
 
@@ -173,7 +182,8 @@ def sorting_step(effort: Effort) -> Made:
                 right &= seen.matches == window.matches
                 best = min(best, (seen.until_share_us(EARLY_SHARE) or 0) / 1000)
             early.setdefault(point.label, {})[name] = best
-    tables = {**made.tables, f"{EARLY}, at rest": _grid(found.axis, early)}
+    of = _rows_of(found.points[0].make(), size.scale)
+    tables = {**made.tables, f"{EARLY}, at rest, {of}": _grid(found.axis, early)}
     return Made(tables, made.pictures, {**made.values, EARLY: early}, right, made.scale)
 
 
@@ -214,7 +224,8 @@ def group_size(effort: Effort) -> Made:
         }
         for caption, value in measures.items()
     }
-    tables = {caption: _grid("", by_point) for caption, by_point in values.items()}
+    of = _rows_of(rest(), size.scale)
+    tables = {f"{caption}, {of}": _grid("", by_point) for caption, by_point in values.items()}
     shown = {
         caption: {name: {p: cells[name] for p, cells in by_point.items()} for name in ("shj", "pmj")}
         for caption, by_point in values.items()

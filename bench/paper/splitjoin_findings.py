@@ -65,8 +65,17 @@ FIGURE_12 = (
     Finding(
         "7.2",
         "SplitJoin is ahead of low-latency handshake join by up to 60 % (15 minutes)",
-        f"1.6 times at 28 cores ({PUT_IN})",
+        f"at 28 cores 1.6 times ({PUT_IN})",
         lambda v: 1.5 <= _ratio(v, RATE, "SJ 15 min", "LH 15 min", 28) <= 1.7,
+    ),
+    Finding(
+        "7.2",
+        "up to 60 %",
+        "with the other numbers of cores, 4 to 24 and 32, it is ahead by no more than at 28",
+        lambda v: all(
+            _ratio(v, RATE, "SJ 15 min", "LH 15 min", at) <= _ratio(v, RATE, "SJ 15 min", "LH 15 min", 28)
+            for at in v[RATE, "SJ 15 min"]
+        ),
     ),
     Finding(
         "7.2",
@@ -223,15 +232,10 @@ FIGURE_19 = (
 TEXT_7_4 = (
     Finding(
         "7.4",
-        "visiting latency of count windows is more than 2.5 times better than that of time windows",
-        "more than 2.5 times, at some load or at the same rate",
-        lambda v: max(time for time, _ in v.values()) > 2.5,
-    ),
-    Finding(
-        "7.4",
-        "and more than 8.3 times better than that of low-latency handshake join",
-        "more than 8.3 times, at some load or at the same rate",
-        lambda v: max(chain for _, chain in v.values()) > 8.3,
+        "visiting latency of count windows is more than 2.5 times better than that of time windows, and more "
+        "than 8.3 times better than that of low-latency handshake join",
+        "both in the same row: at one of the loads, or at the same rate",
+        lambda v: any(time > 2.5 and chain > 8.3 for time, chain in v.values()),
     ),
 )
 MEASURED_12 = (
@@ -250,9 +254,8 @@ MEASURED_12 = (
 MEASURED_13 = (
     Finding(
         "7.3",
-        "with four cores visiting latency is quite similar to that of low-latency handshake join; the gap "
-        "widens with more",
-        "similar on two cores: the means are within a third of each other",
+        "with four cores visiting latency is quite similar to that of low-latency handshake join",
+        "on two cores: the means are within a third of each other",
         lambda v: (
             0.75 <= v["split", 2]["visiting_mean"] / v["low_latency_handshake", 2]["visiting_mean"] <= 4 / 3
         ),
@@ -269,7 +272,8 @@ TEXT_1 = (
     Finding(
         "1",
         "storing by turns can be generalized to batches of rows",
-        "all find the same pairs of one stream",
+        "all sizes of a batch find the same pairs of one stream (nothing is asked of the rates: the paper "
+        "gives none)",
         lambda v: v["same pairs"],
     ),
 )
@@ -293,8 +297,8 @@ MEASURED_19 = (
     Finding(
         "7.6",
         "one star per sub-window (relaxed inner ordering) is the same as strict outer ordering",
-        "a group as large as the window within a third of outer, every 1",
-        lambda v: 2 / 3 <= v["inner, groups of 16384"] / v["outer, every 1"] <= 1.5,
+        "the rates of a group as large as the window and of outer, every 1, are within a third of each other",
+        lambda v: 0.75 <= v["inner, groups of 16384"] / v["outer, every 1"] <= 4 / 3,
     ),
     Finding(
         "7.6",

@@ -5,8 +5,8 @@ Paper    Section 5.1, Figure 4 and the text that explains it.
 Vocabulary  arrival rate v -> `SideFacts.rate_per_ms`; key duplication -> `duplicates`; key skew ->
          `top_share`.
 Differs  The paper calls rates and duplication high, medium or low without numbers. Ours are those of its
-         sensitivity studies (section 5.4: 1,600 rows/ms is low, 12,800 medium, 25,600 high on eight cores),
-         by core.
+         sensitivity studies (section 5.4: 1,600 rows/ms is low, 12,800 medium, 25,600 high), by core: over
+         eight, the most of the one to eight threads that the paper has (section 5).
 Law      The same facts give the same choice, and every choice says why. No more than a sample of the keys is
          read, whatever the window.
 """

@@ -5,10 +5,9 @@ Idea     Cut both sides by range of keys; sort the runs of each range in the cac
 Paper    Section 3.1, "Multi-Way Sort Merge Join"; Chhugani et al., VLDB 2008; Balkesen et al., VLDB 2013.
 Vocabulary  local partition -> (range, piece); multi-way merging -> `merge_in_cache`.
 Differs  Runs are sorted by radix, which needs no vector instructions to be fast. The tree of two-way merges
-         works on whole ranges, which fit into the cache, where the paper's has a short queue at every node.
-         The number of runs (`Knobs.ways`) does not follow the number of threads, so more threads do the
-         same work. Ranges are of equal width in keys; those of unequal size are balanced by threads taking
-         them one by one.
+         works on whole ranges, which fit into the cache. The number of runs (`Knobs.ways`) does not follow
+         the number of threads, so more threads do the same work. Ranges are of equal width in keys; those
+         of unequal size are balanced by threads taking them one by one.
 Law      Every pair with equal keys once, whatever the number of threads.
 Cost     Rows are moved once through memory; the rest is in the cache while keys are spread evenly.
 """

@@ -3,8 +3,9 @@
 Idea     All threads insert the rows of R into one table; when all are done, all probe it with the rows of S.
 Paper    Section 3.1, "No-Partitioning Join"; Blanas, Li and Patel, SIGMOD 2011.
 Vocabulary  build phase -> phase "build"; probe phase -> phase "probe"; bucket -> slot.
-Differs  A slot is one word, claimed by an atomic exchange, where the authors latch buckets; rows of one key
-         are one slot with a chain, so that duplicates lengthen no one else's way, and counting needs no walk.
+Differs  A slot is one word, claimed by an atomic exchange; in the paper threads come into conflict over a
+         bucket (section 5.3.2). Rows of one key are one slot with a chain, so that duplicates lengthen no
+         one else's way, and counting needs no walk.
 Law      Every pair with equal keys once, whatever the number of threads.
 Cost     One cache miss a row, fetched ahead; 8 bytes a slot, a third to two thirds of the slots used.
 """

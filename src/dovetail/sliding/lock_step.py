@@ -8,8 +8,8 @@ Paper
     Teubner, Mueller, SIGMOD 2011, sections 4.1 and 6; circuit, throttle, merging network and throughput:
     appendix A of the earlier version.
 Vocabulary
-    segment -> the registers of a core; valid line -> a register that holds a row; bubble -> a shift without a
-    valid row; hit -> result.
+    segment -> the registers of a core; valid line -> a register that holds a row; hit -> result. A bubble is
+    our word: a shift without a valid row.
 Differs
     - Streams are admitted one row at a time: if both were shifted in one clock, two rows could change places
       without having met.

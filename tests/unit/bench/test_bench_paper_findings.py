@@ -1,5 +1,5 @@
-"""Findings of the paper on joins within a window: values as the paper describes them hold each, and each can
-fail."""
+"""Findings of the papers: values as the paper on joins within a window describes them hold each, and each can
+fail; and tables of values for what is asked of the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from bench.paper import splitjoin_findings as splitjoin
 from bench.paper.catalog import PAPERS
+from bench.paper.exhibit import Finding
+from bench.paper.handshake import EARLIER_9, FIGURE_13, TABLE_1, TEXT_5_1
 from bench.paper.intra_window_findings import (
     ALONE,
     EAGER,
@@ -104,7 +107,7 @@ AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {
         for rates in (WRITTEN, ALONE)
     },
     "figure_14": {
-        RATE: {w: each(9, 9, 9, 9, 5) for w in ("500", "2500")},
+        RATE: {"500": each(9, 9, 9, 9, 5), "2500": each(9, 9, 9, 9, 4.8)},
         LATE: {"500": each(400, 400, 400, 400, 300), "2500": each(900, 900, 900, 900, 950)},
     },
     "figure_15": {
@@ -122,7 +125,13 @@ AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {
             "group of 1, router": {"shj": 20.0, "pmj": 20.0},
         },
     },
-    "figure_17": {RATE: {"by number": {"shj_jm": 5.0}, "by value": {"shj_jm": 4.8}}},
+    "figure_17": {
+        RATE: {"by number": {"shj_jm": 5.0}, "by value": {"shj_jm": 4.8}},
+        "phases": {
+            ("by number", "shj_jm"): {"partition": 5.0, "build/sort": 40.0, "merge": 0.0},
+            ("by value", "shj_jm"): {"partition": 15.0, "build/sort": 30.0, "merge": 0.0},
+        },
+    },
     "figure_18": {RATE: {"8": {"prj": 5.0}, "10": {"prj": 6.0}, "14": {"prj": 4.0}}},
     "figure_19b": {n: {"peak": p} for n, p in each(2, 1, 1.5, 1.5, 5, 5, 4, 3).items()},
     "table_6": {
@@ -172,3 +181,66 @@ def test_it_holds_for_values_as_in_the_paper_and_can_fail(name: str) -> None:
     values = AS_IN_THE_PAPER[exhibit]
     assert finding.holds(values) is True
     assert False in [finding.holds(every(values, change)) for change in (upside_down, spread, drawn_in)]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "held"),
+    [
+        ({4: 1.2, 28: 1.6, 32: 1.5}, [True, True]),
+        ({4: 1.2, 28: 1.6, 32: 2.0}, [True, False]),
+        ({4: 1.8, 28: 1.6, 32: 1.5}, [True, False]),
+        ({4: 1.2, 28: 1.8, 32: 1.5}, [False, True]),
+    ],
+)
+def test_up_to_60_percent_is_a_most_over_all_numbers_of_cores(
+    ratios: dict[int, float], held: list[bool]
+) -> None:
+    values = {
+        (splitjoin.RATE, "SJ 15 min"): ratios,
+        (splitjoin.RATE, "LH 15 min"): dict.fromkeys(ratios, 1.0),
+    }
+    assert [finding.holds(values) for finding in splitjoin.FIGURE_12[:2]] == held
+
+
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [
+        ([(2.6, 8.4), (0.6, 5.0)], True),
+        ([(2.6, 5.0), (0.6, 8.4)], False),
+        ([(0.6, 5.0)], False),
+    ],
+)
+def test_both_ratios_of_visiting_latency_are_of_one_row(rows: list[tuple[float, float]], held: bool) -> None:
+    (finding,) = splitjoin.TEXT_7_4
+    assert finding.holds({f"{at}": row for at, row in enumerate(rows)}) is held
+
+
+@pytest.mark.parametrize(("rate", "held"), [(1.4, False), (1.3, True), (0.76, True), (0.7, False)])
+def test_within_a_third_is_the_same_both_ways(rate: float, held: bool) -> None:
+    finding = splitjoin.MEASURED_19[0]
+    assert finding.holds({"inner, groups of 16384": rate, "outer, every 1": 1.0}) is held
+
+
+@pytest.mark.parametrize(
+    ("findings", "values"),
+    [
+        (FIGURE_13, lambda part: {"rates": {1: part / 1000, 150: part / 7}}),
+        (TABLE_1, lambda part: {"clocks": {1: 50 / part, 10: 5 / part}, "paper": {1: 50, 10: 5}}),
+    ],
+)
+@pytest.mark.parametrize(("part", "held"), [(1, [True, False]), (2, [False, True]), (0.1, [False, False])])
+def test_rows_of_both_streams_are_not_rows_of_each(
+    findings: tuple[Finding, ...], values: Callable[[float], Any], part: float, held: list[bool]
+) -> None:
+    """`part`: how many rows of both streams a segment's clocks take."""
+    assert [finding.holds(values(part)) for finding in findings] == held
+
+
+@pytest.mark.parametrize(("gain", "held"), [(1.1, True), (0.3, False)])
+def test_merge_join_is_beside_the_scan_of_its_own_turn(gain: float, held: bool) -> None:
+    (finding,) = EARLIER_9
+    assert finding.holds({"gain": gain}) is held
+
+
+def test_what_follows_from_the_costs_of_messages_says_so() -> None:
+    assert all("put in" in finding.relation for finding in TEXT_5_1)

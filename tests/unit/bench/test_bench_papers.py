@@ -6,13 +6,22 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from bench.paper import speed
 from bench.paper.catalog import PAPERS
 from bench.paper.exhibit import Effort, Exhibit, Finding, Made, Paper, block, judged
+from bench.paper.intra_window import of_the_papers
 from bench.paper.intra_window_findings import EARLY, RATE
+from bench.paper.intra_window_studies import both_ways
 from bench.paper.plots import bars, lines
+from bench.paper.simd import gains_of
+from bench.paper.speed import looked_at
 from bench.papers import PAGES, main, write
+from bench.sliding_rates import Case, Measured
 from bench.tables import Table, with_tables
+from bench.window_studies import Point, Run, Study
+from bench.window_workloads import Window
 
 from laws.effort import THOROUGH
 
@@ -107,6 +116,83 @@ def test_the_best_sorting_step_is_the_best_in_both(early: dict[str, float], verd
     assert finding.holds(values) is verdict
     values[RATE]["0.2"]["pmj_jb"] = 8.0
     assert finding.holds(values) is False
+
+
+def test_a_gain_is_the_median_of_the_turns_ratios() -> None:
+    """Not the ratio of the medians, which would be 2: the machine is slower in the second turn."""
+    turns = [
+        {"without": {"mway": 10.0}, "with": {"mway": 20.0}},
+        {"without": {"mway": 2.0}, "with": {"mway": 6.0}},
+        {"without": {"mway": 30.0}, "with": {"mway": 90.0}},
+    ]
+    assert gains_of(turns) == {"mway": 3.0}
+
+
+def test_figure_12_sends_the_rate_of_the_paper_whatever_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, int] = {}
+
+    def run_study(study: Study, *_: object) -> list[Run]:
+        seen[study.name] = study.points[0].make().rows
+        return []
+
+    monkeypatch.setattr("bench.window_studies.run_study", run_study)
+    for name in ("figure_12", "figure_14"):
+        make = EXHIBITS[f"intra-window {name}"].make
+        assert make is not None
+        made = make(Effort(scale=0.01))
+        assert all("at the paper's rates" in caption for caption in made.tables) is (name == "figure_12")
+    assert seen == {"time_skew": 2 * 1_600_000, "window": 2 * 64_000}
+
+
+@pytest.mark.parametrize(("scale", "share"), [(1.0, "0.1"), (0.05, "0.05")])
+def test_a_caption_says_how_many_rows_are_at_rest(
+    scale: float, share: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.window_studies.run_study", lambda *_: [])
+    monkeypatch.setattr("bench.paper.speed.looked_at", lambda *_: ({}, True))
+    moving = Made({"in motion": Table(("",), [])}, scale=scale)
+    made = both_ways("duplicates", lambda effort: moving, 0.1)(Effort(scale=scale))
+    rows = f"{int(6400 * float(share)) * 1000:,} rows a side ({share} of the paper's R)"
+    assert [rows in caption for caption in made.tables] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rows", "workload", "share"),
+    [
+        (137_754, "stock", "100 %"),
+        (2 * 57_472, "rovio", "2 %"),
+        (2 * 574_720, "rovio", "20 %"),
+        (1_000_100, "ysb", "10 %"),
+    ],
+)
+def test_a_caption_says_which_share_of_a_workload_was_sent(rows: int, workload: str, share: str) -> None:
+    assert of_the_papers(rows, workload) == f"{rows:,} rows, {share} of the paper's"
+
+
+def test_every_pair_is_looked_at_as_often_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best run counts, and one with other pairs is seen wherever it is."""
+    found = iter([6, 6, 5])
+    clock = iter([0.0, 8.0, 10.0, 12.0, 20.0, 24.0])
+    monkeypatch.setattr("dovetail.intra_window.join.summed", lambda *_: (next(found), 0))
+    monkeypatch.setattr("bench.paper.speed.time.perf_counter", lambda: next(clock))
+    ones = np.ones(4, np.int32)
+    point = Point("four", lambda: Window("four", ones[:3], ones[:2]), ("prj",))
+    rates, right = looked_at([point], 1, 3)
+    assert rates == {"four": {"prj": pytest.approx(5 / 2.0 / 1e6)}}
+    assert not right
+
+
+def test_only_the_papers_window_is_beside_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+
+    def measured(case: Case) -> Measured:
+        held.append(case.window)
+        return Measured(case, 300_000.0, 260_000.0, 0.0, 0)
+
+    monkeypatch.setattr("bench.sliding_rates.measured", measured)
+    (table, _marks) = speed.index(Effort()).tables.values()
+    assert [row[-1] for row in table.rows] == ["", "", "50"]
+    assert held == [1 << 16] * 3 + [1 << 18] * 3 + [1 << 21] * 3
 
 
 def test_what_is_not_shown_has_a_reason() -> None:

@@ -7,7 +7,7 @@ spread key (partitions alike in size), with factor one a range of keys (partitio
 
 Writing to many places at once is slow where there are more of them than cache lines and pages at hand. So
 each partition has one line of its own in a small buffer, and full lines go to memory past the cache (software
-write-combining; Balkesen et al. 2013, section 4.2 of the radix join).
+write-combining).
 """
 
 from __future__ import annotations
