@@ -54,7 +54,7 @@ _FIELD = re.compile(
 
 
 def _proto_fields(text: str) -> Iterator[FlatField]:
-    """The fields of the first message of a file."""
+    """The fields of the first message of a file. One that no column can have is passed over in records."""
     plain = _COMMENT.sub(" ", text)
     explicit = re.search(r'syntax\s*=\s*"proto3"', plain) is None
     found = re.search(r"\bmessage\s+\w+\s*\{", plain)
@@ -67,8 +67,9 @@ def _proto_fields(text: str) -> Iterator[FlatField]:
         label, kind, name, number = matched.groups()
         union = kernels.NULL_FIRST if explicit or label else kernels.PLAIN
         if label == "repeated" or kind not in _PROTO_PLAIN:
-            if label != "repeated" and kind.lstrip(".") == "google.protobuf.Timestamp":
-                yield FlatField(name, kernels.MOMENT, _UTC_US, int(number), kernels.NULL_FIRST)
+            moment = label != "repeated" and kind.lstrip(".") == "google.protobuf.Timestamp"
+            way, arrow = (kernels.MOMENT, _UTC_US) if moment else (kernels.NOTHING, None)
+            yield FlatField(name, way, arrow, int(number), kernels.NULL_FIRST)
             continue
         way, arrow = _PROTO_PLAIN[kind]
         yield FlatField(name, way, arrow, int(number), union)

@@ -88,13 +88,17 @@ class Binary:
             raise pa.ArrowInvalid(f"schema {number} cannot be read: {error}") from None
         except NoSchema:
             raise pa.ArrowInvalid(f"there is no schema {number} at {self.registry.where}") from None
+        names = self.schema.names
+        odd_one = next((one.name for one in fields if one.arrow is None and one.name in names), None)
+        if odd_one is not None:
+            raise pa.ArrowInvalid(f"field {odd_one} has a type that no column has")
         if self.form == "protobuf":
+            fields = [one for one in fields if one.arrow is not None]  # a record tells how long others are
             first = stops > starts
             first[first] = data[starts[first]] == FIRST_MESSAGE[0]
             if not first.all():
                 raise pa.ArrowInvalid("the record is not of the first message of its schema")
             starts = starts + 1
-        names = self.schema.names
         at = [names.index(one.name) if one.name in names else -1 for one in fields]
         shape = len(names), len(starts)
         columns = kernels.BinaryColumns(
@@ -118,8 +122,6 @@ class Binary:
         count = columns.given.shape[1]
         if one is None:
             return pa.chunked_array([pa.nulls(count, wanted.type)])
-        if one.arrow is None:
-            raise pa.ArrowInvalid(f"field {one.name} has a type that no column has")
         found = _array(one, columns.words[number], columns.sizes[number], columns.given[number], data)
         return _declared(one.name, pa.chunked_array([found]), wanted.type, self.times)
 

@@ -212,20 +212,29 @@ def test_schemas_of_protobuf_files() -> None:
           map<string, int32> m = 7;
           google.protobuf.Timestamp at = 8;
           sint64 far = 9;
+          Kind kind = 10;
         }
         message Other { int32 x = 1; }
     """
-    found = {one.name: one.number for one in fields_of(Schema("PROTOBUF", text))}
+    fields = fields_of(Schema("PROTOBUF", text))
+    assert {one.name for one in fields if one.arrow is None} == {"many", "inner", "m", "kind"}
+    found = {one.name: one.number for one in fields if one.arrow is not None}
     assert found == {"id": 1, "name": 2, "yes": 5, "no": 6, "at": 8, "far": 9}
     columns = pa.schema([("id", pa.int64()), ("name", pa.string()), ("far", pa.int16())])
     values: list[bytes | None] = [
         b"\0\0\0\0\1\0",
-        b"\0\0\0\0\1\0\x08\x05\x48\x03\x22\x01x",
+        b"\0\0\0\0\1\0\x08\x05\x48\x03\x22\x01x\x50\x07",
         b"\0\0\0\0\1\2\4",
     ]
     rows, reasons = read("protobuf", values, {1: Schema("PROTOBUF", text)}, columns)
     assert rows == [{"id": 0, "name": None, "far": 0}, {"id": 5, "name": None, "far": -2}]
     assert reasons == ["the record is not of the first message of its schema"]
+    for odd in ("many", "inner", "m", "kind"):
+        rows, reasons = read(
+            "protobuf", values[1:2], {1: Schema("PROTOBUF", text)}, pa.schema([(odd, pa.int64())])
+        )
+        assert rows == []
+        assert reasons == [f"field {odd} has a type that no column has"]
     with pytest.raises(UnreadableSchema):
         fields_of(Schema("JSON", "{}"))
 
