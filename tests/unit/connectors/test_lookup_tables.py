@@ -16,8 +16,10 @@ from pyiceberg.catalog import load_catalog
 
 from dovetail.connectors.lookup_kinds import LOOKUPS, open_table
 from dovetail.connectors.lookup_table import LookupTable
+from dovetail.connectors.secret import Revealed
+from dovetail.connectors.sinks.postgres import Server
 from dovetail.connectors.tables.parquet import ParquetTable
-from dovetail.errors import DovetailError, InputError, Unreachable
+from dovetail.errors import DovetailError, InputError, PlaceError, Unreachable
 from dovetail_dev.door import door_to
 from dovetail_dev.postgres_server import Postgres
 from dovetail_dev.s3_server import BUCKET, S3, s3_server
@@ -192,3 +194,22 @@ def test_a_server_that_is_away(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="PostgreSQL cannot be reached") as refused:
         read(open_table("POSTGRES", away.items()), "id")
     assert refused.value.where == "FROM POSTGRES"
+
+
+@pytest.mark.parametrize(
+    ("state", "away"),
+    [("57P01", True), ("08006", True), ("40001", True), ("53300", True), ("42501", False), ("57014", False)],
+)
+def test_a_server_that_speaks_another_language(postgres: Postgres, state: str, away: bool) -> None:
+    """What it means is its SQLSTATE."""
+    raised = (
+        f"DO $$ BEGIN RAISE EXCEPTION 'Connection refused wird beendet' USING ERRCODE = '{state}'; END $$"
+    )
+    if away:
+        raised = raised.replace("Connection refused ", "")
+    server = Server(postgres.uri, Revealed({}), "STORAGE POSTGRES")
+    with (
+        pytest.raises(Unreachable if away else PlaceError, match="wird beendet"),
+        server.transaction() as cursor,
+    ):
+        cursor.execute(raised)
