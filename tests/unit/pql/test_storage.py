@@ -33,6 +33,8 @@ GIVEN = (
     'DELTA(path = "/tmp/x", merge_every = 100) PARTITIONED BY (day)',
     'DELTA(path = "s3://bucket/x", merge_every = 100)',
     'PARQUET(path = "file:///tmp/x", merge_every = 100)',
+    'KAFKA(topic = "t", brokers = "b:1", sasl_username = SECRET("me"), ssl_ca_pem = SECRET("ca"))',
+    'KAFKA(topic = "t", brokers = "b:1", sasl_username = "me", sasl_oauthbearer_client_secret = SECRET("x"))',
     'iceberg(table = "s.t", uri = "sqlite:///x.db", catalog = "rest") partitioned by (day, k)',
     'HIVE(table = "web.pairs", uri = "thrift://a:1,thrift://b", path = "/tmp/x") PARTITIONED BY (day)',
     'PARQUET(path = "/tmp/x") PARTITIONED BY (day)',
@@ -166,6 +168,7 @@ def test_a_password_in_an_address_is_noticed(address: str, has: bool) -> None:
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
+        ('sasl_password = "hunter2", x = 1', 'sasl_password = "*******", x = 1'),
         ("ssl_key_pem='-----BEGIN', y", "ssl_key_pem='**********', y"),
         ('"https://me:hunter2@registry:8081"', '"https://me:*******@registry:8081"'),
         ('"postgresql://h/d?user=me&password=a)b"', '"postgresql://h/d?user=me&password=***"'),
