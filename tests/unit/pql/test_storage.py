@@ -169,6 +169,7 @@ def test_a_password_in_an_address_is_noticed(address: str, has: bool) -> None:
     ("line", "shown"),
     [
         ('sasl_password = "hunter2", x = 1', 'sasl_password = "*******", x = 1'),
+        ('sasl_oauthbearer_client_secret = "hush"', 'sasl_oauthbearer_client_secret = "****"'),
         ("ssl_key_pem='-----BEGIN', y", "ssl_key_pem='**********', y"),
         ('"https://me:hunter2@registry:8081"', '"https://me:*******@registry:8081"'),
         ('"postgresql://h/d?user=me&password=a)b"', '"postgresql://h/d?user=me&password=***"'),
