@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dovetail.connectors.flat_field import FORMS, FlatField, UnreadableSchema, for_kernel
@@ -132,6 +133,10 @@ def _array(
     """In the type that the schema gives the field."""
     count, kind = len(words), one.arrow
     bits = None if given.all() else pa.py_buffer(np.packbits(given, bitorder="little"))
+    if one.values:  # of Protobuf, where a record may be from a newer schema: its number is all that is known
+        numbers = pa.array(words, mask=~given)
+        names = pa.array(one.symbols).take(pc.index_in(numbers, pa.array(one.values, pa.int64())))
+        return pc.coalesce(names, numbers.cast(pa.string()))
     if one.symbols:
         if ((words < 0) | (words >= len(one.symbols)))[given].any():
             raise pa.ArrowInvalid(f"field {one.name} has a value that its schema does not name")
