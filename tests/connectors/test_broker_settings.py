@@ -14,6 +14,7 @@ from dovetail.errors import SettingError, Unreachable
 from dovetail.kafka.topic import Topic, Trouble
 from dovetail.kafka.topic_reader import TopicReader
 from dovetail_dev.kafka_broker import PASSWORD, USER, Broker
+from dovetail_dev.ports import free_port
 from dovetail_dev.spark_cluster import until
 from spark.application import Application
 
@@ -26,6 +27,27 @@ def test_a_secret_reaches_the_client_and_nobody_else(monkeypatch: pytest.MonkeyP
     assert configured["sasl.password"] == "hunter2"
     assert configured["group.id"] == "g"
     assert "hunter2" not in repr(cluster)
+
+
+def test_tokens_of_oauth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client knows each setting by the name that it gets, and takes them together."""
+    from confluent_kafka.admin import AdminClient
+
+    monkeypatch.setenv("client_secret", "hunter2")
+    said = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauthbearer_method": "oidc",
+        "sasl_oauthbearer_client_id": "dovetail",
+        "sasl_oauthbearer_client_secret": Secret("client_secret"),
+        "sasl_oauthbearer_token_endpoint_url": f"http://127.0.0.1:{free_port()}/token",
+        "sasl_oauthbearer_scope": "rows",
+        "sasl_oauthbearer_extensions": "logicalCluster=a",
+    }
+    cluster = cluster_of(reveal([("brokers", "127.0.0.1:1"), *said.items()]).values)
+    assert cluster.settings["sasl.oauthbearer.client.secret"] == "hunter2"
+    assert len(cluster.settings) == len(said)
+    assert made(AdminClient, cluster.configured(lambda error: None)) is not None
 
 
 def test_a_setting_that_the_client_refuses_is_named_without_its_value() -> None:

@@ -20,7 +20,8 @@ class UnreadableSchema(Exception):
 
 
 class FlatField(NamedTuple):
-    """`arrow` None: no column can have it. `number`, `union`: as the kernels have them."""
+    """`arrow` None: no column can have it. `number`, `union`: as the kernels have them. `values`: the numbers
+    that `symbols` stand for, if these are not 0, 1, 2 and so on, and others may come."""
 
     name: str
     kind: int
@@ -28,6 +29,7 @@ class FlatField(NamedTuple):
     number: int = 0
     union: int = kernels.PLAIN
     symbols: tuple[str, ...] = ()
+    values: tuple[int, ...] = ()
 
 
 def for_kernel(fields: Sequence[FlatField], columns: Sequence[int]) -> kernels.BinaryFields:

@@ -51,10 +51,11 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FIELD = re.compile(
     r"(?:(optional|required|repeated)\s+)?([.\w]+|map\s*<[^>]*>)\s+(\w+)\s*=\s*(\d+)\s*(?:\[[^\]]*\])?\s*$"
 )
+_SYMBOL = re.compile(r"\s*(\w+)\s*=\s*(-?(?:0x[\da-fA-F]+|0|[1-9]\d*))\s*(?:\[.*\]\s*)?", re.DOTALL)
 
 
 def _proto_fields(text: str) -> Iterator[FlatField]:
-    """The fields of the first message of a file."""
+    """The fields of the first message of a file. One that no column can have is passed over in records."""
     plain = _COMMENT.sub(" ", text)
     explicit = re.search(r'syntax\s*=\s*"proto3"', plain) is None
     found = re.search(r"\bmessage\s+\w+\s*\{", plain)
@@ -67,11 +68,33 @@ def _proto_fields(text: str) -> Iterator[FlatField]:
         label, kind, name, number = matched.groups()
         union = kernels.NULL_FIRST if explicit or label else kernels.PLAIN
         if label == "repeated" or kind not in _PROTO_PLAIN:
-            if label != "repeated" and kind.lstrip(".") == "google.protobuf.Timestamp":
-                yield FlatField(name, kernels.MOMENT, _UTC_US, int(number), kernels.NULL_FIRST)
+            if label != "repeated" and (symbols := _enum(plain, kind)):
+                names, values = tuple(symbols.values()), tuple(symbols)
+                yield FlatField(name, kernels.WHOLE, pa.string(), int(number), union, names, values)
+                continue
+            moment = label != "repeated" and kind.lstrip(".") == "google.protobuf.Timestamp"
+            way, arrow = (kernels.MOMENT, _UTC_US) if moment else (kernels.NOTHING, None)
+            yield FlatField(name, way, arrow, int(number), kernels.NULL_FIRST)
             continue
         way, arrow = _PROTO_PLAIN[kind]
         yield FlatField(name, way, arrow, int(number), union)
+
+
+def _enum(text: str, kind: str) -> dict[int, str]:
+    """The names of an enum's numbers; none if the file has no such enum, or several things of that name."""
+    *within, name = kind.lstrip(".").split(".")
+    package = re.search(r"\bpackage\s+([\w.]+)", text)
+    known = {*re.findall(r"\bmessage\s+(\w+)", text), *(package[1].split(".") if package else ())}
+    if not name.isidentifier() or not known.issuperset(within):
+        return {}
+    found = re.findall(rf"\b(enum|message)\s+{name}\s*\{{([^}}]*)", text)
+    if len(found) != 1 or found[0][0] != "enum":
+        return {}
+    named: dict[int, str] = {}
+    for statement in found[0][1].split(";"):
+        if (matched := _SYMBOL.fullmatch(statement)) is not None:
+            named.setdefault(int(matched[2], 0), matched[1])  # the first of several names
+    return named
 
 
 def _statements(text: str, at: int) -> Iterator[str]:

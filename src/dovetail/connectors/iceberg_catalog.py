@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail.connectors.extras import need
 from dovetail.connectors.options import Option
+from dovetail.connectors.remote_files import is_away
 from dovetail.connectors.secret import Revealed
 from dovetail.errors import DovetailError, InputError, PlaceError, PlanError, Unreachable
 
@@ -98,7 +99,9 @@ def iceberg_words(place: str, given: Revealed) -> Iterator[None]:
     except Exception as error:  # of pyiceberg, and of whatever its catalog is made of
         text = f"{type(error).__name__}: {' '.join(given.hide(error).split())[:300]}"
         if _is_away(error):
-            raise Unreachable(f"the catalog of {place} cannot be reached: {text}", where=place) from None
+            raise Unreachable(
+                f"the catalog or files of {place} cannot be reached: {text}", where=place
+            ) from None
         raise PlaceError(f"{place} cannot be used: {text}", where=place) from None
 
 
@@ -106,7 +109,9 @@ def _is_away(error: BaseException | None) -> bool:
     """A server that does not answer, somewhere among the causes."""
     while error is not None:
         name = type(error).__name__
-        if isinstance(error, ConnectionError | TimeoutError) or name in (
+        if isinstance(error, ConnectionError | TimeoutError) or is_away(error):
+            return True
+        if name in (
             "ServerError",
             "ServiceUnavailableError",
             "TTransportException",

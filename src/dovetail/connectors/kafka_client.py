@@ -16,8 +16,16 @@ from dovetail.connectors.extras import need
 from dovetail.connectors.options import Option
 from dovetail.errors import SettingError
 
-SECRETS = ("sasl_password", "ssl_key_password", "ssl_keystore_password", "ssl_key_pem")
+SECRETS = (
+    "sasl_password",
+    "sasl_oauthbearer_client_secret",
+    "ssl_key_password",
+    "ssl_keystore_password",
+    "ssl_key_pem",
+)
 """Settings whose value may only be SECRET("name")."""
+MAYBE_SECRETS = ("sasl_username", "ssl_ca_pem")
+"""Those that may be SECRET("name") or text."""
 SETTINGS = (
     "security_protocol",
     "sasl_mechanism",
@@ -25,6 +33,11 @@ SETTINGS = (
     "sasl_kerberos_service_name",
     "sasl_kerberos_principal",
     "sasl_kerberos_keytab",
+    "sasl_oauthbearer_method",
+    "sasl_oauthbearer_client_id",
+    "sasl_oauthbearer_scope",
+    "sasl_oauthbearer_extensions",
+    "sasl_oauthbearer_token_endpoint_url",
     "ssl_ca_location",
     "ssl_ca_pem",
     "ssl_certificate_location",
@@ -61,7 +74,10 @@ _QUIET.setLevel(logging.CRITICAL)
 
 def client_options(more: tuple[str, ...]) -> tuple[Option, ...]:
     """Settings as options of a connector. `more`: beside those that all have."""
-    plain = [Option(name, "text", "A setting of the client.") for name in (*SETTINGS, *more)]
+    plain = [
+        Option(name, "text", "A setting of the client.", secret=name in MAYBE_SECRETS)
+        for name in (*SETTINGS, *more)
+    ]
     return (*plain, *(Option(name, "secret", "A secret of the client.", secret=True) for name in SECRETS))
 
 

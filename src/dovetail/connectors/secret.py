@@ -26,7 +26,7 @@ _PASSWORD = re.compile(
 
 _IN_URL = re.compile(r"(://[^/?#@\s:]*:)([^/?#@\s]+)(?=@)")
 _NAMED = re.compile(
-    r"(?<![a-z.])((?:ssl)?(?:password|passwd|pwd|key_pem)\s*=\s*)"
+    r"(?<![a-z.])((?:ssl)?(?:password|passwd|pwd|key_pem|client_secret)\s*=\s*)"
     r"(\"[^\"]*|'[^']*|(?!secret\b)[^\s&\"']+)",
     re.IGNORECASE,
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dovetail.connectors.flat_field import FORMS, FlatField, UnreadableSchema, for_kernel
@@ -88,13 +89,17 @@ class Binary:
             raise pa.ArrowInvalid(f"schema {number} cannot be read: {error}") from None
         except NoSchema:
             raise pa.ArrowInvalid(f"there is no schema {number} at {self.registry.where}") from None
+        names = self.schema.names
+        odd_one = next((one.name for one in fields if one.arrow is None and one.name in names), None)
+        if odd_one is not None:
+            raise pa.ArrowInvalid(f"field {odd_one} has a type that no column has")
         if self.form == "protobuf":
+            fields = [one for one in fields if one.arrow is not None]  # a record tells how long others are
             first = stops > starts
             first[first] = data[starts[first]] == FIRST_MESSAGE[0]
             if not first.all():
                 raise pa.ArrowInvalid("the record is not of the first message of its schema")
             starts = starts + 1
-        names = self.schema.names
         at = [names.index(one.name) if one.name in names else -1 for one in fields]
         shape = len(names), len(starts)
         columns = kernels.BinaryColumns(
@@ -118,8 +123,6 @@ class Binary:
         count = columns.given.shape[1]
         if one is None:
             return pa.chunked_array([pa.nulls(count, wanted.type)])
-        if one.arrow is None:
-            raise pa.ArrowInvalid(f"field {one.name} has a type that no column has")
         found = _array(one, columns.words[number], columns.sizes[number], columns.given[number], data)
         return _declared(one.name, pa.chunked_array([found]), wanted.type, self.times)
 
@@ -130,6 +133,10 @@ def _array(
     """In the type that the schema gives the field."""
     count, kind = len(words), one.arrow
     bits = None if given.all() else pa.py_buffer(np.packbits(given, bitorder="little"))
+    if one.values:  # of Protobuf, where a record may be from a newer schema: its number is all that is known
+        numbers = pa.array(words, mask=~given)
+        names = pa.array(one.symbols).take(pc.index_in(numbers, pa.array(one.values, pa.int64())))
+        return pc.coalesce(names, numbers.cast(pa.string()))
     if one.symbols:
         if ((words < 0) | (words >= len(one.symbols)))[given].any():
             raise pa.ArrowInvalid(f"field {one.name} has a value that its schema does not name")

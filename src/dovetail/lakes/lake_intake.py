@@ -74,10 +74,12 @@ class LakeIntake:
         self.next_batch = category.last_batch(slicer.producer) + 1
         self._queue: deque[_Version] = deque()
         self._id: str | None = None
+        self._begun = False  # the first look has found what there was
         self._queued: int | None = None  # the newest version that waits or is in the log
         self._taken: CoveredVersions | None = None
         self._refused: InputError | None = None  # to be raised when all before it is in the log
         self._trouble: str | None = None
+        self._put_off = False  # the part that was taken last is to be taken again
         self._asked_s, self._reached_s = -ASK_EVERY_S, clock()
         self._looked_s = clock()  # when it was asked what was answered last
         self._newest_us: int | None = None
@@ -89,27 +91,30 @@ class LakeIntake:
 
     @property
     def exhausted(self) -> bool:
-        return self._id is not None and not self._queue and self._refused is None
+        return self._begun and not self._queue and self._refused is None
 
     def look(self) -> bool:
         if self._refused is not None and not self._queue:
             raise self._refused
-        again = self._refused is None and (self._id is None or not self._reading.finite)
-        if again and self._clock() - self._asked_s >= ASK_EVERY_S:
+        again = self._refused is None and (not self._begun or not self._reading.finite)
+        if (again or self._trouble is not None) and self._clock() - self._asked_s >= ASK_EVERY_S:
             began_s = self._clock()
             try:
-                self._ask()
-                self._trouble, self._looked_s, self._reached_s = None, began_s, self._clock()
+                if again:
+                    self._ask()
+                    self._begun, self._looked_s = True, began_s
+                self._trouble = None
+                if not self._put_off:  # else its files have not answered yet
+                    self._reached_s = self._clock()
             except Unreachable as error:
-                self._trouble = f"waiting for {self._lake.place}: {error.what}"
-                self._lose_patience()
+                self._wait_for_it(error)
             self._asked_s = self._clock()
             if self._refused is not None and not self._queue:
                 raise self._refused
         return self.more()
 
     def more(self) -> bool:
-        return bool(self._queue)
+        return bool(self._queue) and self._trouble is None
 
     def take(self) -> Part:
         version = self._queue[0]
@@ -132,10 +137,11 @@ class LakeIntake:
             self._slicer.place,
         )
         self._taken = now
-        return Part(now.to_json(), lambda threads: self._write(files, threads))
+        return Part(now.to_json(), lambda threads: self._write(files, threads), put_off=self._file_is_away)
 
     def appended(self, part: Part) -> None:
         self.next_batch += 1
+        self._put_off, self._reached_s = False, self._clock()
         self._covered = self._taken
         assert self._covered is not None
         if self._covered.files is None:
@@ -219,7 +225,12 @@ class LakeIntake:
         if skipped:
             self._queue.append(_Version(self._queued, (), skipped=skipped))
 
-    def _lose_patience(self) -> None:
+    def _file_is_away(self, error: Unreachable) -> None:
+        self._put_off, self._asked_s = True, self._clock()
+        self._wait_for_it(error)
+
+    def _wait_for_it(self, error: Unreachable) -> None:
+        self._trouble = f"waiting for {self._lake.place}: {error.what}"
         if self._reading.finite and self._clock() - self._reached_s > PATIENCE_S:
             raise InputError(
                 f"{self._trouble}",

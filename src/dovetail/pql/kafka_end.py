@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sqlglot.tokenizer_core import TokenType
 
 from dovetail.connectors import schema_registry
-from dovetail.connectors.kafka_client import SECRETS, TOPIC_NAMES, is_topic
+from dovetail.connectors.kafka_client import MAYBE_SECRETS, SECRETS, TOPIC_NAMES, is_topic
 from dovetail.connectors.options import Option
 from dovetail.connectors.secret import Secret
 from dovetail.plan.kafka_options import BY_REGISTRY, CHOICES, FIELDS, FORMATS, KNOWN, is_offsets
@@ -76,7 +76,8 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
 
 def _secret(cursor: Cursor, name: str) -> Secret | None:
     hidden = name in SECRETS
-    option = _REGISTRY.get(name, Option(name, "secret" if hidden else "text", "", secret=hidden))
+    maybe = hidden or name in MAYBE_SECRETS
+    option = _REGISTRY.get(name, Option(name, "secret" if hidden else "text", "", secret=maybe))
     start, tokens = cursor.at, cursor.argument()
     if not tokens:
         return None

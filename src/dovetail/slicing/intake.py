@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dovetail.errors import Unreachable
 from dovetail.log.source_progress import Waiting
 from dovetail.model.promise import Promise
 from dovetail.slicing.sides import Written
@@ -21,11 +22,13 @@ SHARED_ROWS = 100_000
 @dataclass(frozen=True)
 class Part:
     """Some of a source, for one commit. `write` writes its rows as segments, with the help of threads.
-    `promise` holds once they are in the log."""
+    `promise` holds once they are in the log. `put_off`, if `write` may raise Unreachable: notes that, and the
+    part is taken again later."""
 
     covers: Mapping[str, Any]
     write: Callable[[Executor], list[Written]]
     promise: Promise | None = None
+    put_off: Callable[[Unreachable], None] | None = None
 
 
 class Intake(Protocol):

@@ -53,6 +53,17 @@ def common_schema(files: Sequence[str], names: Sequence[str]) -> pa.Schema:
     return found
 
 
+def whole_schema(files: Iterable[str]) -> pa.Schema:
+    """Every column that one of the files has, in the widest type that one of them gives it. Files that do not
+    fit are for `common_schema` to refuse, once it is known which columns are read."""
+    types: dict[str, pa.DataType] = {}
+    for file in files:
+        for field in parquet_schema(file):
+            if field.name not in types or widens(types[field.name], field.type):
+                types[field.name] = field.type
+    return pa.schema(types)
+
+
 def widens(read: pa.DataType, kept: pa.DataType) -> bool:
     """Whether a number of one type becomes one of another without changing."""
     if read.equals(kept):

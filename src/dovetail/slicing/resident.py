@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from dovetail.crash_points import crash_point
-from dovetail.errors import HomeError
+from dovetail.errors import HomeError, Unreachable
 from dovetail.log.category import Category
 from dovetail.log.report_times import ReportTimes, steady_us
 from dovetail.log.source_progress import SourceReport, WriterState, drop_report, write_report
@@ -161,9 +161,16 @@ class ResidentSlicer:
     def _append(self, intake: Intake, threads: ThreadPoolExecutor) -> None:
         crash_point("sink", "begun")
         part = intake.take()
+        try:
+            written = part.write(threads)
+        except Unreachable as away:
+            if part.put_off is None:
+                raise
+            part.put_off(away)  # no commit will name what was written of it
+            return
         append_parts(
             self._category,
-            part.write(threads),
+            written,
             self._slicer.producer,
             intake.next_batch,
             part.promise,

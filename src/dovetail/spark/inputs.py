@@ -35,7 +35,7 @@ from dovetail.plan.physical import (
 from dovetail.plan.statements import CreateInput, CreateTable, Program
 from dovetail.slicing.inferred_columns import inferred_columns
 from dovetail.slicing.input_files import MissingInput, csv_header, input_files, local_path, partition_names
-from dovetail.slicing.parquet_files import common_schema, parquet_schema
+from dovetail.slicing.parquet_files import common_schema, whole_schema
 from dovetail.spark.arrow_types import spark_schema
 from dovetail.spark.category_source import CategorySource
 from dovetail.spark.own_source import own_source
@@ -117,7 +117,8 @@ def _seen_types(table: InputTable, home: str) -> Mapping[str, str]:
         files = input_files(table.source.path, table.source.format)
         if table.source.format == "parquet":
             parts = partition_names(table.source.path, files)
-            common_schema(files, [column.name for column in table.columns if column.name not in parts])
+            wanted = [column.name for column in table.columns] or whole_schema(files).names
+            common_schema(files, [name for name in wanted if name not in parts])
         elif files and table.columns:
             text_schema(files, table, table.source)
     return source_types(table.source, home, inferring=not table.columns)
@@ -136,7 +137,7 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
     if source.format == "parquet":
         files = input_files(source.path, source.format)
         parts = dict.fromkeys(partition_names(source.path, files), "string")
-        return _column_types(files[0], source.path) | parts if files else {}
+        return _column_types(files, source.path) | parts if files else {}
     if inferring and (files := input_files(source.path, source.format)):
         schema = inferred_columns(files[0], source.format, dict(source.options))
         types = {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.path)}
@@ -200,11 +201,11 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _column_types(file: str, place: str) -> dict[str, str]:
-    """The columns of a Parquet file by name, in Spark's types. Times without a zone are UTC."""
+def _column_types(files: Sequence[str], place: str) -> dict[str, str]:
+    """The columns of Parquet files by name, in Spark's types. Times without a zone are UTC."""
     columns = [
         pa.field(field.name, pa.timestamp("us", field.type.tz)) if _is_nanos(field.type) else field
-        for field in parquet_schema(file)
+        for field in whole_schema(files)
     ]
     types = {field.name: field.dataType.simpleString() for field in spark_schema(pa.schema(columns), place)}
     return {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}

@@ -41,7 +41,7 @@ from dovetail.slicing.file_form import FileForm
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
 from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path, partition_names
 from dovetail.slicing.intake import Intake
-from dovetail.slicing.parquet_files import check_files, parquet_schema
+from dovetail.slicing.parquet_files import check_files, parquet_schema, whole_schema
 from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
 from dovetail.spark.checkpoints import Checkpoint
@@ -210,10 +210,12 @@ def _from_category(stage: SlicerStage, home: str) -> tuple[str, pa.Schema] | Non
 
 
 def _schema(place: str, category: Category, columns: dict[str, str]) -> pa.Schema:
-    """For the files: that of the first, or if there is none yet what the category expects of them, as far as
-    that is beyond doubt."""
+    """For the files: that of all together, or if there is none yet what the category expects of them, as far
+    as that is beyond doubt. `columns`: those that Spark reads into a DataFrame, in the types of the first."""
     try:
         files = input_files(place, "parquet")
+        if not columns:
+            return whole_schema(files)
         first = parquet_schema(files[0])
         return first if set(columns.values()) <= set(first.names) else check_files(files, [*columns.values()])
     except MissingInput:

@@ -43,6 +43,9 @@ DEFAULTS = {
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.sql.files.ignoreMissingFiles": "true",
     "spark.sql.legacy.parquet.nanosAsLong": "true",  # nanoseconds become timestamps in `inputs.py`
+    # STORAGE KAFKA commits a batch's records in one transaction, of the driver's. A batch above Spark's limit
+    # of 1 GiB would be refused each time that it is tried again.
+    "spark.driver.maxResultSize": "0",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }

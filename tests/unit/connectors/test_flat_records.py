@@ -203,7 +203,10 @@ def test_schemas_of_protobuf_files() -> None:
         import "google/protobuf/timestamp.proto";
         message Click {
           message Inner { string x = 1; }
-          enum Kind { A = 0; }
+          enum Kind {
+            option allow_alias = true; reserved 5;
+            A = 0; B = 3 [deprecated = true]; C = 3; D = -1;
+          }
           int32 id = 1; /* the id */
           optional string name = 2 [json_name = "n"];
           repeated int64 many = 3;
@@ -212,20 +215,38 @@ def test_schemas_of_protobuf_files() -> None:
           map<string, int32> m = 7;
           google.protobuf.Timestamp at = 8;
           sint64 far = 9;
+          other.Kind other = 10;
+          shop.Click.Kind kind = 11;
+          optional Kind maybe = 12;
         }
         message Other { int32 x = 1; }
     """
-    found = {one.name: one.number for one in fields_of(Schema("PROTOBUF", text))}
-    assert found == {"id": 1, "name": 2, "yes": 5, "no": 6, "at": 8, "far": 9}
+    fields = fields_of(Schema("PROTOBUF", text))
+    assert {one.name for one in fields if one.arrow is None} == {"many", "inner", "m", "other"}
+    found = {one.name: one.number for one in fields if one.arrow is not None}
+    assert found == {"id": 1, "name": 2, "yes": 5, "no": 6, "at": 8, "far": 9, "kind": 11, "maybe": 12}
     columns = pa.schema([("id", pa.int64()), ("name", pa.string()), ("far", pa.int16())])
     values: list[bytes | None] = [
         b"\0\0\0\0\1\0",
-        b"\0\0\0\0\1\0\x08\x05\x48\x03\x22\x01x",
+        b"\0\0\0\0\1\0\x08\x05\x48\x03\x22\x01x\x50\x07",
         b"\0\0\0\0\1\2\4",
     ]
     rows, reasons = read("protobuf", values, {1: Schema("PROTOBUF", text)}, columns)
     assert rows == [{"id": 0, "name": None, "far": 0}, {"id": 5, "name": None, "far": -2}]
     assert reasons == ["the record is not of the first message of its schema"]
+    kinds = pa.schema([("kind", pa.string()), ("maybe", pa.string())])
+    below_zero = b"\xff" * 9 + b"\x01"
+    written: list[bytes | None] = [b"\0\0\0\0\1\0\x58" + n for n in (b"\0", b"\3", below_zero, b"\x09")]
+    written += [b"\0\0\0\0\1\0\x60\3", b"\0\0\0\0\1\0"]
+    rows, reasons = read("protobuf", written, {1: Schema("PROTOBUF", text)}, kinds)
+    assert [row["kind"] for row in rows] == ["A", "B", "D", "9", "A", "A"]
+    assert [row["maybe"] for row in rows] == [None, None, None, None, "B", None]
+    for odd in ("many", "inner", "m", "other"):
+        rows, reasons = read(
+            "protobuf", values[1:2], {1: Schema("PROTOBUF", text)}, pa.schema([(odd, pa.int64())])
+        )
+        assert rows == []
+        assert reasons == [f"field {odd} has a type that no column has"]
     with pytest.raises(UnreadableSchema):
         fields_of(Schema("JSON", "{}"))
 

@@ -11,12 +11,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyarrow import fs
 from pyiceberg.catalog import load_catalog
 
 from dovetail.connectors.lookup_kinds import LOOKUPS, open_table
 from dovetail.connectors.lookup_table import LookupTable
-from dovetail.errors import DovetailError, Unreachable
+from dovetail.connectors.secret import Revealed
+from dovetail.connectors.sinks.postgres import Server
+from dovetail.connectors.tables.parquet import ParquetTable
+from dovetail.errors import DovetailError, InputError, PlaceError, Unreachable
+from dovetail_dev.door import door_to
 from dovetail_dev.postgres_server import Postgres
+from dovetail_dev.s3_server import BUCKET, S3, s3_server
 from unit.connectors.places import IcebergPlace, PostgresPlace
 
 ROWS = pa.table({"id": [1, 2], "name": ["one", "two"]})
@@ -128,8 +134,82 @@ def test_an_iceberg_table_that_nobody_has_written_to_and_a_column_that_came_late
     assert read(opened, "id") == [(2,)]
 
 
+def test_parquet_files_of_several_schemas(tmp_path: Path) -> None:
+    """The first file, by name, has fewer columns and a narrower type."""
+    pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    wide = pa.table({"name": ["two"], "id": pa.array([1 << 40], pa.int64())})
+    pq.write_table(wide, tmp_path / "b.parquet")
+    opened = open_table("PARQUET", {"path": str(tmp_path)}.items())
+    rows = pa.Table.from_batches(opened.batches(["id", "name"], opened.version()))
+    assert sorted(rows.to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 1, "name": None},
+        {"id": 1 << 40, "name": "two"},
+    ]
+    pq.write_table(pa.table({"id": ["a text"]}), tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="cannot be read"):
+        read(opened, "id")
+
+
+def test_parquet_files_that_are_replaced_while_they_are_read(tmp_path: Path) -> None:
+    """They are read again, as they are then. A file that is damaged is an error."""
+    for name in ("a", "b"):
+        pq.write_table(ROWS, tmp_path / f"{name}.parquet")
+    opened = open_table("PARQUET", {"path": str(tmp_path)}.items())
+
+    class Replacing(ParquetTable):
+        def _files(self) -> Any:
+            found = super()._files()
+            (tmp_path / "a.parquet").unlink(missing_ok=True)
+            return found
+
+    with pytest.raises(Unreachable, match="changed while they were read"):
+        list(Replacing(str(tmp_path)).batches(["id"], None))
+    assert read(opened, "id") == [(1,), (2,)]
+    (tmp_path / "c.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="cannot be read"):
+        read(opened, "id")
+
+
+def test_parquet_files_on_s3_that_are_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with s3_server(tmp_path) as server, door_to(server.port) as door:
+        for name, value in S3(door.port).environment.items():
+            monkeypatch.setenv(name, value)
+        place = f"s3://{BUCKET}/users"
+        filesystem, folder = fs.FileSystem.from_uri(place)
+        filesystem.create_dir(folder)
+        pq.write_table(ROWS, f"{folder}/a.parquet", filesystem=filesystem)
+        opened = open_table("PARQUET", {"path": place}.items())
+        version = opened.version()
+        door.shut()
+        with pytest.raises(Unreachable, match=r"Parquet files .* cannot be reached"):
+            opened.version()
+        with pytest.raises(Unreachable, match=r"Parquet files .* cannot be reached"):
+            list(opened.batches(["id"], version))
+        door.open()
+        assert read(opened, "id") == [(1,), (2,)]
+
+
 def test_a_server_that_is_away(tmp_path: Path) -> None:
     away = {"connection": "postgresql://user:word@localhost:1/db", "table": "users"}
     with pytest.raises(Unreachable, match="PostgreSQL cannot be reached") as refused:
         read(open_table("POSTGRES", away.items()), "id")
     assert refused.value.where == "FROM POSTGRES"
+
+
+@pytest.mark.parametrize(
+    ("state", "away"),
+    [("57P01", True), ("08006", True), ("40001", True), ("53300", True), ("42501", False), ("57014", False)],
+)
+def test_a_server_that_speaks_another_language(postgres: Postgres, state: str, away: bool) -> None:
+    """What it means is its SQLSTATE."""
+    raised = (
+        f"DO $$ BEGIN RAISE EXCEPTION 'Connection refused wird beendet' USING ERRCODE = '{state}'; END $$"
+    )
+    if away:
+        raised = raised.replace("Connection refused ", "")
+    server = Server(postgres.uri, Revealed({}), "STORAGE POSTGRES")
+    with (
+        pytest.raises(Unreachable if away else PlaceError, match="wird beendet"),
+        server.transaction() as cursor,
+    ):
+        cursor.execute(raised)

@@ -63,13 +63,15 @@ class Iceberg:
 
     def __init__(self, folder: Path) -> None:
         self.options = IcebergPlace(folder).options
+        self.on_s3: dict[str, str] = {}
         (folder / "lake").mkdir()
 
     def _catalog(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
-        warehouse = f"file://{self.options['warehouse']}"
-        return load_catalog("dovetail", type="sql", uri=self.options["uri"], warehouse=warehouse)
+        warehouse = self.options["warehouse"]
+        place = warehouse if "://" in warehouse else f"file://{warehouse}"
+        return load_catalog("dovetail", type="sql", uri=self.options["uri"], warehouse=place, **self.on_s3)
 
     def _table(self) -> Any:
         return self._catalog().load_table("results.pairs")

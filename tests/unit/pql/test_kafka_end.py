@@ -46,8 +46,10 @@ def test_parts_of_the_record_are_columns() -> None:
 
 
 def test_a_secret_is_in_the_plan_by_its_name_only() -> None:
-    options = f'{GIVEN}, sasl_username = "me", sasl_password = SECRET("kafka_password")'
+    options = f'{GIVEN}, sasl_username = SECRET("me"), sasl_password = SECRET("kafka_password")'
     found = source(options)
+    assert dict(source(f'{GIVEN}, sasl_username = "me"').options)["sasl_username"] == "me"
+    assert dict(found.options)["sasl_username"] == Secret("me")
     assert dict(found.options)["sasl_password"] == Secret("kafka_password")
     plan = compile_pql(text(options) + " CREATE TABLE o AS SELECT k FROM x STORAGE NOOP;")
     assert Plan.from_json(plan.to_json()) == plan
@@ -63,6 +65,7 @@ WRONG = {
     f'{GIVEN}, key = "nobody"': "no column `nobody`",
     f'{GIVEN}, timestamp = "k"': "cannot hold the record's timestamp",
     f'{GIVEN}, sasl_password = "hunter2"': "must not stand in the text",
+    f'{GIVEN}, sasl_oauthbearer_client_secret = "hunter2"': "must not stand in the text",
     f'{GIVEN}, sasl_password = SECRET("a b")': "does not name a secret",
     f'{GIVEN}, times = "days"': "times cannot be `days`",
     f"{GIVEN}, max_records_per_second = 0": "out of range",

@@ -53,6 +53,20 @@ def test_of_parquet_files_and_categories(tmp_path: Path) -> None:
     assert declared('LOG("category")', tmp_path) == TYPED
 
 
+def test_of_parquet_files_that_differ(tmp_path: Path) -> None:
+    """All columns of all files, in the widest types; a file that does not fit is named."""
+    narrow, origin = ROWS.select(["t", "k", "x"]), f'FILES("{tmp_path}/files", format = "parquet")'
+    wide = narrow.set_column(2, "x", pa.array([1 << 40])).append_column("y", pa.array([0.5], pa.float32()))
+    (tmp_path / "files").mkdir()
+    for number, rows in enumerate((narrow, wide, narrow)):
+        pq.write_table(rows, tmp_path / "files" / f"{number}.parquet")
+    assert declared(origin, tmp_path) == "t TIMESTAMP, k STRING, x BIGINT, y FLOAT"
+    pq.write_table(narrow.set_column(2, "x", pa.array(["a"])), tmp_path / "files" / "3.parquet")
+    text = f"CREATE APPLICATION app; CREATE INPUT TABLE i FROM {origin}; "
+    (error,) = seen_sources(parse(f"{text}CREATE TABLE o AS SELECT * FROM i STORAGE NOOP;"), "").errors
+    assert "the file has another type for column x: string" in str(error)
+
+
 @pytest.mark.parametrize("form", TEXT)
 def test_of_text_files(form: str, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()

@@ -19,9 +19,10 @@ from urllib.parse import unquote
 from dovetail.connectors.extras import need
 from dovetail.connectors.lake import EVERY_LAKE, About, Added, LakeFile
 from dovetail.connectors.options import Option
+from dovetail.connectors.remote_files import is_away
 from dovetail.connectors.secret import Revealed
 from dovetail.connectors.tables.delta import delta_words, open_delta
-from dovetail.errors import InputError
+from dovetail.errors import InputError, Unreachable
 from dovetail.model import json_values as said
 
 if TYPE_CHECKING:
@@ -127,23 +128,37 @@ class DeltaLake:
             raise self._unreadable(version, error) from None
 
     def _actions(self, version: int) -> list[dict[str, Any]]:
-        from pyarrow import fs
-
-        filesystem, folder = self._folder()
-        name = f"{folder}/_delta_log/{version:020d}.json"
-        if filesystem.get_file_info(name).type == fs.FileType.NotFound:
+        name = f"_delta_log/{version:020d}.json"
+        try:
+            text = self._text(name)
+        except OSError as error:
+            raise self._failed(error, name) from None
+        if text is None:
             raise InputError(
                 f"version {version} of {self.place} is gone from its log, and has not been read",
                 where=self.path,
                 hint="read the table under another name of the input table: it begins with all rows that it "
                 "has",
             )
-        with filesystem.open_input_stream(name) as stream:
-            text = stream.readall()
         try:
             return [said.fields(json.loads(line)) for line in text.splitlines() if line.strip()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._unreadable(version, error) from None
+
+    def _text(self, name: str) -> bytes | None:
+        from pyarrow import fs
+
+        filesystem, folder = self._folder()
+        if filesystem.get_file_info(f"{folder}/{name}").type == fs.FileType.NotFound:
+            return None
+        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
+            return bytes(stream.readall())
+
+    def _failed(self, error: Exception, name: str) -> InputError | Unreachable:
+        text = " ".join(str(error).split())[:300]
+        if is_away(error):
+            return Unreachable(f"the files of {self.place} cannot be reached: {text}", where=self.path)
+        return InputError(f"a file of {self.place} cannot be read: {text}", where=f"{self.path}/{name}")
 
     def _unreadable(self, version: int, error: Exception) -> InputError:
         return InputError(
@@ -178,9 +193,9 @@ class DeltaLake:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        filesystem, folder = self._folder()
-        place = file.path if file.path.startswith(("/", folder)) else f"{folder}/{file.path}"
         try:
+            filesystem, folder = self._folder()
+            place = file.path if file.path.startswith(("/", folder)) else f"{folder}/{file.path}"
             with filesystem.open_input_file(place) as opened:
                 stored = pq.ParquetFile(opened)
                 names = [name for name in columns if name in stored.schema_arrow.names]
@@ -192,8 +207,7 @@ class DeltaLake:
                 hint="was the table vacuumed? read it under another name of the input table",
             ) from None
         except (OSError, pa.ArrowException) as error:
-            text = " ".join(str(error).split())[:300]
-            raise InputError(f"a file of {self.place} cannot be read: {text}", where=place) from None
+            raise self._failed(error, file.path) from None
         for name, value in file.what.items():
             if name in columns and name not in rows.schema.names:
                 rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.string()), rows.num_rows))

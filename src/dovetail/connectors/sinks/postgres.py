@@ -56,7 +56,10 @@ _GONE = (
     "deadlock detected",
     "could not serialize",
 )
-"""How libpq and the server say that it is no use now, and may be in a moment."""
+"""How libpq says that the server is no use now, and may be in a moment. Its errors of connecting have no
+SQLSTATE; the server's own have one, and words in any language."""
+_GONE_STATES = ("08", "40", "53", "57P")
+"""Connection, serialization and deadlock, resources, shutting down."""
 _WIDER = {
     "smallint": ("integer", "bigint", "numeric", "double precision"),
     "integer": ("bigint", "numeric", "double precision"),
@@ -126,7 +129,8 @@ class Server:
     def _said(self, error: Exception) -> DovetailError:
         text = " ".join(self.given.hide(error).split())
         said = re.sub(r"^\w+: |\[libpq\] |.*ERROR: | \. SQLSTATE: .*", "", text)[:300]
-        if any(sign in text for sign in _GONE):
+        state = getattr(error, "sqlstate", None) or ""
+        if state.startswith(_GONE_STATES) if state else any(sign in text for sign in _GONE):
             return Unreachable(
                 f"PostgreSQL cannot be reached: {said}",
                 where=self.by,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.connectors.kinds import SINKS
-from dovetail.connectors.options import with_defaults
+from dovetail.connectors.options import MERGE_EVERY, with_defaults
 from dovetail.errors import PlanError
 from dovetail.plan.aggregates import early_us, time_windows, window_call
 from dovetail.plan.functions import TIME_WINDOWS, aggregates_in, function_name
@@ -17,6 +17,7 @@ from dovetail.plan.joins.condition import JOIN_TYPES
 from dovetail.plan.problems import Problems
 from dovetail.plan.scope import is_simple
 from dovetail.plan.statements import CreateInput, CreateTable, CreateView, Program
+from dovetail.slicing.input_files import is_local
 
 ENDLESS = {
     "order": "ORDER BY",
@@ -226,6 +227,12 @@ def _storage(program: Program, table: CreateTable) -> None:
             hint="choose another category name",
         )
     kind = SINKS.get(table.storage.kind)
+    if kind is None and table.storage.get(MERGE_EVERY.name) and not is_local(table.storage.get("path")):
+        raise program.plan_error(
+            f"STORAGE {table.storage.kind} merges files on local disk only",
+            table.storage.place(MERGE_EVERY.name) or table.span,
+            hint=f"leave {MERGE_EVERY.name} out, or write to DELTA or ICEBERG: theirs are merged anywhere",
+        )
     if kind is not None:
         try:
             kind.validate(with_defaults(kind.options, table.storage.values))
