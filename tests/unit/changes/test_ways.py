@@ -117,6 +117,18 @@ WAYS = [
         (edited(("SELECT k, x FROM s", "SELECT k, CAST(x AS SMALLINT) AS small FROM s")),),
     ),
     Way(
+        "an expression of a narrower type, in the type that the column had",
+        edited(("SELECT k, x FROM s", "SELECT CAST(k AS INT) AS k, x FROM s")),
+        "write CAST(CAST(k AS INT) AS BIGINT) AS k",
+        (edited(("SELECT k, x FROM s", "SELECT CAST(CAST(k AS INT) AS BIGINT) AS k, x FROM s")),),
+    ),
+    Way(
+        "an expression of a narrower type, as another column",
+        edited(("SELECT k, x FROM s", "SELECT CAST(k AS INT) AS k, x FROM s")),
+        "or give the column another name",
+        (edited(("SELECT k, x FROM s", "SELECT CAST(k AS INT) AS short, x FROM s")),),
+    ),
+    Way(
         "another source",
         edited(("/in/a", "/in/elsewhere")),
         "say where it begins: --from a=latest, or earliest, a commit number, a time",
