@@ -101,7 +101,7 @@ CARRIED = UNION.replace("AS x FROM a JOIN", "AS x, a.x AS y FROM a JOIN").replac
     ],
 )
 def test_an_expression(now: str, verdict: str) -> None:
-    """Of a side. The join writes the column as before, in the type that the side gives it now."""
+    """The join above the side writes the column as before, in the type that the side gives it now."""
     found = changes(CARRIED, ("a.x AS y", f"{now} AS y"))
     assert {(one.rule, one.part) for one in found if one.verdict == "refused"} == (
         {("side_columns", "left side of v"), ("output_columns", "join v")} if verdict == "refused" else set()
