@@ -100,7 +100,10 @@ def test_what_goes_with_a_query_is_said_for_one_change(home: str) -> None:
     """An input gets another source: refused, until somebody says where that begins. A start after the change
     does not say it again, and the next query says nothing."""
     assert "say where it begins: --from c=latest" in str(findings(home, TAPS)["continues"].hint)
-    for begins, wrong in ((["c=soon"], "not a place in a source"), (["x=latest"], "its source has not changed")):
+    for begins, wrong in (
+        (["c=soon"], "not a place in a source"),
+        (["x=latest"], "its source has not changed"),
+    ):
         assert wrong in land(home, TAPS, "ads", begins=begins).findings[0].error.what
     with pytest.raises(StateError, match="cannot go on"):
         verbs.deploy(home, TAPS, by="ada")
