@@ -33,7 +33,8 @@ def append(category: Category, rows: pa.Table) -> None:
 
 
 def test_an_output_gets_the_columns_of_its_query(application: Application) -> None:
-    """Also when the query is taken back: what is written now is the newest generation."""
+    """Also when the query is taken back: what is written now is the newest generation. Only rows keep a type
+    from becoming narrower."""
 
     def made(select: str) -> Category:
         rows = application.spark.sql(f"SELECT {select}")
@@ -42,6 +43,10 @@ def test_an_output_gets_the_columns_of_its_query(application: Application) -> No
     first, second, third = "1 AS a, 'x' AS b", "'x' AS b, current_date() AS c, 1L AS a", "1L AS a, 'x' AS b"
     assert [made(select).generation for select in (first, first, second, second, third)] == [0, 0, 1, 1, 2]
     assert made(third) == Category.open(application.home, "app.view")
+    assert made(first).generation == 3
+    wide = made(third)
+    row = pa.RecordBatch.from_pylist([{"a": 1, "b": "x"}], wide.schema)
+    wide.append(wide.write_segments([row], bucket_of(None, 1), time_of(None)))
     with pytest.raises(CategoryMismatch, match=r"CAST\(a AS BIGINT\) AS a"):
         made(first)
 

@@ -1,6 +1,10 @@
 """A home that an earlier build has left after runs on Spark, with Spark's own checkpoints, is continued by
 this one: each row comes out once, and each window is aggregated once, as if one build had run it from the
-beginning. `tests/homes/spark-*.tar.gz` were packed by those builds (`tests/homes/make_spark_home.py`)."""
+beginning. `tests/homes/spark-*.tar.gz` were packed by those builds (`tests/homes/make_spark_home.py`):
+
+    ec85ac3   versions of format 3
+    833ee3d   versions of format 4
+"""
 
 from __future__ import annotations
 

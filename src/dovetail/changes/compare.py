@@ -15,7 +15,7 @@ from dovetail.changes.rules.functions import functions
 from dovetail.changes.rules.tables import tables
 from dovetail.changes.verdict import ORDER, Change, Verdict, strictest
 from dovetail.plan.application_file import difference, stable
-from dovetail.plan.physical import Plan, Stage
+from dovetail.plan.physical import JoinStage, Plan, SlicerStage, Stage, WindowStage
 from dovetail.plan.statements import Program
 
 
@@ -42,7 +42,7 @@ def compare(
         if known is not None and type(known) is type(stage):
             _compare_stages(between, known, stage)
         elif known is not None:
-            _unknown(between, stage, f"was a {type(known).__name__}, is now a {type(stage).__name__}")
+            _unknown(between, stage, f"it is {_kind(stage)}, it was {_kind(known)}")
     begin_afresh(between)
     return between.found
 
@@ -105,6 +105,18 @@ def _unknown(between: Between, stage: Stage, what: str) -> None:
         part_of(stage),
         "refused",
         what,
-        instead="give the changed view or table a new name, or start the application under another name",
+        instead="give the changed view or table a new name, and a table another place if it has one, or "
+        "start the application under another name",
         place=between.place_of(view_of(stage)),
     )
+
+
+def _kind(stage: Stage) -> str:
+    """What people take a stage for."""
+    match stage:
+        case JoinStage():
+            return "a join"
+        case WindowStage():
+            return "an aggregate"
+        case SlicerStage():
+            return "a lookup join" if stage.lookup is not None else "a plain selection"

@@ -33,7 +33,7 @@ class Definition:
     """`time_column` is where the event times of rows that people append come from, if anywhere;
     `compression` is what writers do with payload; `role` decides how long rows stay, and older releases did
     not write it. `generation`: which of the category's schemas this is; None for columns that somebody wants
-    to read."""
+    to read. `left_out`: earlier ones that had no rows, and that it does not follow."""
 
     name: str
     id: str
@@ -43,6 +43,7 @@ class Definition:
     compression: Compression = "auto"
     role: Role | None = "input"
     generation: int | None = 0
+    left_out: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.buckets <= MAX_BUCKETS:

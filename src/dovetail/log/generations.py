@@ -9,6 +9,10 @@ second one sees the first one's. Columns are matched by name over all generation
 meaning: its type only becomes wider. So rows of any generation can be read in the columns of any later one.
 What writers do with payload may change with a generation, too: each segment says how it is packed.
 
+A generation that no commit names binds nobody: a query was built, which makes it, and was refused after that
+or died. A later one that does not follow it says so in its file, and whoever reads that file believes it.
+Should its writer write after all, its rows are read if their values fit, as those of a wider type are.
+
 Why a writer may stay behind: its segments say which generation they are of. It need not know of later ones.
 """
 
@@ -16,7 +20,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,9 +38,10 @@ if TYPE_CHECKING:
     from dovetail.log.category import Category
     from dovetail.model.compression import Compression
 
-KIND, VERSION = "dovetail.generation", 2
-READ = (1, VERSION)
-"""A generation with the same compression as the one before does not name it, and has version 1."""
+KIND, VERSION = "dovetail.generation", 3
+READ = (1, 2, VERSION)
+"""A generation with the same compression as the one before does not name it, and has version 1. One that
+follows all those before has version 2 at most."""
 FOLDER = "generations"
 
 _REMEDY = "restore the file from a copy; without it the rows of this generation and later ones cannot be read"
@@ -85,11 +90,12 @@ def evolve(home: str, name: str, wanted: pa.Schema, compression: Compression | N
     store = open_store(home)
     while True:
         known = generations_of(home, name)
-        schema, packed = _following(known, wanted), compression or known[-1].compression
+        left_out, schema = _with_rows(home, name, known, wanted)
+        packed = compression or known[-1].compression
         if schema.equals(known[-1].schema) and packed == known[-1].compression:
             return known[-1]
         _require_dense(store, known)
-        made = replace(known[-1], schema=schema, generation=len(known), compression=packed)
+        made = replace(known[-1], schema=schema, generation=len(known), compression=packed, left_out=left_out)
         store.make_folder(f"{folder_of(name)}/{FOLDER}")
         if store.create(path_of(name, len(known)), _encode(made, known[-1])):
             return made
@@ -98,13 +104,33 @@ def evolve(home: str, name: str, wanted: pa.Schema, compression: Compression | N
 
 def require_following(home: str, name: str, wanted: pa.Schema) -> None:
     """Raise what `evolve` would raise; nothing is written."""
-    _following(generations_of(home, name), wanted)
+    _with_rows(home, name, generations_of(home, name), wanted)
+
+
+def _with_rows(
+    home: str, name: str, known: Sequence[Definition], wanted: pa.Schema
+) -> tuple[tuple[int, ...], pa.Schema]:
+    """The generations that `wanted` need not follow, and its schema. Those without rows are among them only
+    if it cannot follow all: to know them, the commits are read."""
+    left_out = known[-1].left_out
+    try:
+        return left_out, _following(known, wanted, left_out)
+    except CategoryMismatch:
+        from dovetail.log.category import Category
+
+        category = Category(home, known[-1])
+        commits = category.commits(category.first_commit(), category.next_commit())
+        named = {info.generation for commit in commits for info in commit.segments}
+        left_out = tuple(sorted({*left_out, *range(len(known))} - named))
+        return left_out, _following(known, wanted, left_out)
 
 
 def every_column(category: Category) -> pa.Schema:
     """The columns of the category's generation, and after them those that earlier ones had."""
     fields = {field.name: field for field in category.schema}
     for number in reversed(range(category.generation or 0)):
+        if number in category.definition.left_out:
+            continue
         for field in schema_of(category, number):
             fields.setdefault(field.name, field.with_nullable(True))
     return pa.schema(fields.values())
@@ -134,9 +160,9 @@ def _missing(store: Store, first: Definition, number: int) -> CorruptFile:
     )
 
 
-def _following(known: Sequence[Definition], wanted: pa.Schema) -> pa.Schema:
+def _following(known: Sequence[Definition], wanted: pa.Schema, left_out: Collection[int | None]) -> pa.Schema:
     """The schema that comes after all these if a writer wants one. A column that some rows do not have, or
-    have as null, may be null."""
+    have as null, may be null. `left_out`: generations without rows, whatever their types are."""
     newest, where = known[-1], f"category {known[-1].name}"
     wanted = log_schema(wanted, where=where)
     for name in dict.fromkeys([*newest.schema.names, *wanted.names]):
@@ -156,7 +182,8 @@ def _following(known: Sequence[Definition], wanted: pa.Schema) -> pa.Schema:
             expected=describe(newest.schema),
             hint=f"keep {newest.time_column} among the columns, or write to another category",
         )
-    return pa.schema([_field(known, field, where) for field in wanted])
+    bound = [one for one in known if one.generation not in left_out]
+    return pa.schema([_field(bound, field, where) for field in wanted])
 
 
 def _field(known: Sequence[Definition], wanted: pa.Field, where: str) -> pa.Field:
@@ -194,9 +221,12 @@ def _encode(made: Definition, before: Definition) -> bytes:
         "columns": describe(made.schema),
         "schema": base64.b64encode(made.schema.serialize()).decode(),
     }
+    if made.left_out != before.left_out:
+        added = {"compression": made.compression, "left_out": list(made.left_out)}
+        return document.encode(KIND, VERSION, body | added)
     if made.compression == before.compression:
         return document.encode(KIND, 1, body)
-    return document.encode(KIND, VERSION, body | {"compression": made.compression})
+    return document.encode(KIND, 2, body | {"compression": made.compression})
 
 
 def _read(store: Store, known: Sequence[Definition]) -> Definition:
@@ -206,13 +236,22 @@ def _read(store: Store, known: Sequence[Definition]) -> Definition:
     body = document.decode(store.read(path), KIND, READ, where=where, remedy=_REMEDY)
     try:
         compression = said.text(body.pop("compression", known[-1].compression))
+        left_out = tuple(map(said.whole, said.items(body.pop("left_out", list(known[-1].left_out)))))
+        if not {*known[-1].left_out} <= {*left_out} <= {*range(number)}:
+            raise ValueError("it leaves out generations that are not before it")
         said.fields(body, ["category", "generation", "columns", "schema"])
         if (body["category"], body["generation"]) != (first.id, number):
             raise ValueError("it is another generation, or that of another category")
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(body["schema"])))
-        if not schema.equals(_following(known, schema), check_metadata=True):
+        if not schema.equals(_following(known, schema, left_out), check_metadata=True):
             raise ValueError("its columns do not follow those of the generations before it")
-        return replace(first, schema=schema, generation=number, compression=compression)  # type: ignore[arg-type]
+        return replace(
+            first,
+            schema=schema,
+            generation=number,
+            compression=compression,  # type: ignore[arg-type]
+            left_out=left_out,
+        )
     except (
         pa.ArrowException,
         InputError,

@@ -25,6 +25,7 @@ _INTEGER_BITS = {
     pa.uint32(): (False, 32),
     pa.uint64(): (False, 64),
 }
+_WHOLE_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_BITS = {pa.float16(): 11, pa.float32(): 24, pa.float64(): 53}
 _TIME_UNITS = ("s", "ms", "us")
 """From coarse to fine. Nanoseconds are finer, but not all times that the others have are among them."""
@@ -98,7 +99,9 @@ def _keeps(old: pa.DataType, new: pa.DataType, *, surely: bool) -> bool:
     if types.is_date32(old) and types.is_date64(new):
         return True
     if old in _INTEGER_BITS and types.is_decimal(new):
-        return bool(new.precision - new.scale >= 20)
+        signed, bits = _INTEGER_BITS[old]
+        digits = 20 if (signed, bits) == (False, 64) else _WHOLE_DIGITS[bits]
+        return bool(new.precision - new.scale >= digits)
     if types.is_decimal(old) and types.is_decimal(new):
         whole = new.precision - new.scale >= old.precision - old.scale
         return bool(whole and new.scale >= old.scale)

@@ -10,6 +10,7 @@ less. A join with several readers keeps a category of its own: each of them slic
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from dovetail.plan.build import read_categories
@@ -17,11 +18,12 @@ from dovetail.plan.physical import CategoryOutput, JoinStage, Plan, Relation, Sl
 from dovetail.plan.promises import with_promises
 
 
-def fuse_chains(plan: Plan) -> Plan:
+def fuse_chains(plan: Plan, apart: Collection[str] = ()) -> Plan:
+    """`apart`: joins that keep a category of their own."""
     fused: dict[str, JoinStage] = {}
     gone: set[str] = set()
     for join in plan.joins:
-        slicer = _only_slicer(plan, join)
+        slicer = _only_slicer(plan, join) if join.name not in apart else None
         if slicer is not None:
             fused[join.name] = _fused(join, slicer)
             gone.add(slicer.name)

@@ -1,4 +1,5 @@
-"""Spark's types: which exist, which can be equal, the common type of keys, and types of expressions."""
+"""Spark's types: which exist, which can be equal, which hold all values of others, the common type of keys,
+and types of expressions."""
 
 from __future__ import annotations
 
@@ -103,6 +104,36 @@ def _decimal(type_: str) -> tuple[int, int]:
     return (numbers[0] if numbers else 10, numbers[1] if len(numbers) > 1 else 0)
 
 
+_WIDER = {
+    "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
+    "SMALLINT": ("INT", "BIGINT", "FLOAT", "DOUBLE"),
+    "INT": ("BIGINT", "DOUBLE"),
+    "FLOAT": ("DOUBLE",),
+}
+_WHOLE_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
+
+
+def holds(wide: str, type_: str) -> bool | None:
+    """Whether a type holds every value of another, as it is, so that a column of the log may become of it
+    (`log/schema.py`). None: that is not known of nested types."""
+    heads = head(wide), head(type_)
+    if wide == type_:
+        return True
+    if {*heads} & {*NESTED, "VARIANT", "INTERVAL"}:
+        return None
+    if {family(wide), family(type_)} == {"string"} or (is_timestamp(wide) and is_timestamp(type_)):
+        return True
+    if heads[0] != "DECIMAL":
+        return heads[0] in _WIDER.get(heads[1], ())
+    digits, scale = _decimal(wide)
+    if heads[1] in _WHOLE_DIGITS:
+        return digits - scale >= _WHOLE_DIGITS[heads[1]]
+    if heads[1] != "DECIMAL":
+        return False
+    held, held_scale = _decimal(type_)
+    return scale >= held_scale and digits - scale >= held - held_scale
+
+
 Environment = Callable[[exp.Column], str | None]
 
 _TRUTH = (
@@ -164,6 +195,8 @@ def _arithmetic(node: exp.Expr, environment: Environment) -> str | None:
             return shifted if shifted is not None and is_timestamp(shifted) else None
     types = type_of(node.this, environment), type_of(node.expression, environment)
     heads = [head(t) if t else None for t in types]
+    if heads == ["FLOAT", "FLOAT"] and not isinstance(node, exp.Div | exp.IntDiv):
+        return "FLOAT"
     if any(name in FLOATS for name in heads):
         return "DOUBLE"
     if not all(name in INTEGERS for name in heads):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from dovetail.plan.build import build, unread_warnings
 from dovetail.plan.consumers import unread
 from dovetail.plan.dialect import deep_trees
 from dovetail.plan.fuse_chains import fuse_chains
-from dovetail.plan.physical import Plan
+from dovetail.plan.physical import CategoryOutput, Plan
 from dovetail.plan.rules import RULES, Rule
 from dovetail.plan.rules.share_sides import share_sides
 from dovetail.plan.rules.split_joins import split_joins
@@ -35,8 +36,8 @@ def compile_program(program: Program, source_schemas: SourceSchemas | None = Non
 
 def plans_of(steps: Steps, before: Plan | None = None) -> list[Plan]:
     """The plan of a traced program, then other plans for it: those that earlier releases made, and those
-    whose joins share their sides as in the plan before. A running application goes on with the one that
-    changes least (`changes/compare.py`)."""
+    whose joins share their sides, or have categories of their own, as in the plan before. A running
+    application goes on with the one that changes least (`changes/compare.py`)."""
     programs = dict(steps)
     with deep_trees():
         apart, shared = build(programs["split_joins"]), build(programs["share_sides"])
@@ -44,11 +45,29 @@ def plans_of(steps: Steps, before: Plan | None = None) -> list[Plan]:
         if before is not None:
             known = build(share_sides(programs["split_joins"], _sharing(before)))
             made += [fuse_chains(known), known]
+            if apart_before := _apart(before, made[0]):
+                unsplit = next(one for (_, one), (name, _) in pairwise(steps) if name == "split_joins")
+                again = split_joins(before_rule(split_joins, unsplit), apart_before)
+                made.append(fuse_chains(build(share_sides(again, _sharing(before))), apart_before))
     found: list[Plan] = []
     for plan in made:
         if plan not in found:
             found.append(plan)
     return found
+
+
+def _apart(before: Plan, now: Plan) -> set[str]:
+    """Joins whose rows went to a category of their own, and would be sliced for their only reader now. What
+    that has read is in the category."""
+    stored, sliced = (
+        {
+            join.name
+            for join in plan.joins
+            if isinstance(join.output, CategoryOutput) and (join.output.time is not None) is timed
+        }
+        for plan, timed in ((before, False), (now, True))
+    )
+    return stored & sliced
 
 
 def _sharing(before: Plan) -> Callable[[str], str]:

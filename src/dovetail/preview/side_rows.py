@@ -35,6 +35,11 @@ from dovetail.slicing.covered_files import files_in
 from dovetail.slicing.direct import as_read
 from dovetail.slicing.input_files import local_path
 
+_BESIDE = (
+    "run the changed query beside this one, under another application name and with other places for its "
+    "tables, and compare what both write"
+)
+
 
 class SideRows(ABC):
     """`first`: the commit of the running application's category from which on there are rows."""
@@ -145,7 +150,7 @@ class SlicedAgain(SideRows):
                 f"{self._stage.name} computes something that needs Spark",
                 where=f"input table {self._stage.inputs[0].name}",
                 expected="columns that are picked, renamed or simply computed",
-                hint="try the other changes without this one",
+                hint=_BESIDE,
             )
         return select(rows.select(declared).cast(given))
 
@@ -195,17 +200,24 @@ def _one_input(stage: SlicerStage, old: SlicerStage) -> ScribeSource | FilesSour
         raise PreviewError(
             f"{stage.name} reads several inputs",
             expected="one input for a side whose rows change",
-            hint="preview the other changes without this one",
+            hint=_BESIDE,
         )
     if stage.inputs[0].source != old.inputs[0].source:
         raise PreviewError(
             f"{stage.name} reads another source than before",
             where=f"input table {stage.inputs[0].name}",
             expected="the same rows for both versions",
-            hint="run the changed query under another application name, beside this one",
+            hint=_BESIDE,
         )
     source = stage.inputs[0].source
     assert not isinstance(source, KafkaSource | LakeSource), "a side reads the category of its topic"
+    if isinstance(source, FilesSource) and source.format != "parquet":
+        raise PreviewError(
+            f"{stage.name} reads {source.format.upper()} files, which a preview cannot slice again",
+            where=f"input table {stage.inputs[0].name}",
+            expected="Parquet files, or a category of the log, for a side whose rows change",
+            hint=_BESIDE,
+        )
     return source
 
 
@@ -214,7 +226,7 @@ def _unknown_input(stage: SlicerStage, old: Category) -> PreviewError:
         f"it is not known which input rows the commits of {old.name} have",
         where=old.where,
         expected=f"commits that say so: {stage.name} was sliced by a query of Spark, whose commits do not",
-        hint="preview the other changes without this one: those after the join need no input",
+        hint=f"{_BESIDE}. Changes after the join need no input: a preview of these alone works",
     )
 
 

@@ -39,7 +39,7 @@ from dovetail.pql.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "changes"
 QUERY = (GOLDEN / "query.pql").read_text()
-ELSEWHERE = {"afresh", "promises", "spelling"}
+ELSEWHERE = {"afresh", "promises", "spelling", "unknown"}
 """What is said, or not, by more than a file of `rules/`."""
 SAYS = {"side_columns": {"side_columns", "side_filters"}, "identity": {"identity", "sharing"}}
 

@@ -51,6 +51,8 @@ COUNTED_OTHERWISE = """CREATE TABLE n10 AS SELECT window(t, '10 minutes').start 
 """
 N = QUERY[QUERY.index("CREATE TABLE n ") :]
 P = QUERY[QUERY.index("CREATE TABLE p ") : QUERY.index("CREATE TABLE n ")]
+P_COUNTED = P.replace("k, x FROM s", "window(t, '1 minute').start AS since, COUNT(*) AS n FROM s")
+P_COUNTED = P_COUNTED.replace("FROM s", "FROM s GROUP BY window(t, '1 minute')")
 S = QUERY[QUERY.index("CREATE VIEW s ") : QUERY.index("CREATE TABLE p ")]
 
 
@@ -123,6 +125,18 @@ WAYS = [
         edited(("x INT", "x SMALLINT")),
         "keep INT here and write CAST(x AS SMALLINT) where it is selected, under a new name",
         (edited(("SELECT k, x FROM s", "SELECT k, CAST(x AS SMALLINT) AS small FROM s")),),
+    ),
+    Way(
+        "an expression of a narrower type, in the type that the column had",
+        edited(("SELECT k, x FROM s", "SELECT CAST(k AS INT) AS k, x FROM s")),
+        "write CAST(CAST(k AS INT) AS BIGINT) AS k",
+        (edited(("SELECT k, x FROM s", "SELECT CAST(CAST(k AS INT) AS BIGINT) AS k, x FROM s")),),
+    ),
+    Way(
+        "an expression of a narrower type, as another column",
+        edited(("SELECT k, x FROM s", "SELECT CAST(k AS INT) AS k, x FROM s")),
+        "or give the column another name",
+        (edited(("SELECT k, x FROM s", "SELECT CAST(k AS INT) AS short, x FROM s")),),
     ),
     Way(
         "another source",
@@ -240,6 +254,18 @@ WAYS = [
         "give view named a new name, and the tables that read it a new name and place",
         (re.sub(r"\bnamed(?=_|\b)", "newly", LOOKED_UP).replace("n.name AS name", "n.city AS name"),),
         before=LOOKED_UP,
+    ),
+    Way(
+        "a table that becomes an aggregate",
+        QUERY.replace(P, P_COUNTED),
+        "give the changed view or table a new name, and a table another place if it has one",
+        (QUERY.replace(P, P_COUNTED.replace("TABLE p ", "TABLE p2 ").replace('"p"', '"p2"')),),
+    ),
+    Way(
+        "another application for a view that becomes something else",
+        QUERY.replace(P, P_COUNTED),
+        "or start the application under another name",
+        (QUERY.replace(P, P_COUNTED.replace('"p"', '"p2"')).replace("APPLICATION app", "APPLICATION app2"),),
     ),
     Way(
         "a topic",

@@ -42,6 +42,7 @@ LADDERS: dict[str, tuple[Callable[[int], Any], list[pa.DataType]]] = {
     "g": (lambda n: datetime(2000 + n % 50, 1, 2, tzinfo=UTC), [pa.timestamp(u, "UTC") for u in ("s", "us")]),
     "h": (lambda n: [n, None], [pa.list_(pa.int16()), pa.list_(pa.int32())]),
     "i": (lambda n: {"x": n}, [pa.struct([("x", pa.int32())]), pa.struct([("x", pa.int64())])]),
+    "k": (lambda n: n, [pa.int64(), pa.decimal128(19, 0), pa.decimal128(21, 2)]),
     "j": (lambda n: n % 2 == 0, [pa.bool_()]),
 }
 """For each column how its values are made, and the types that it may get, one wider than the other."""
@@ -289,6 +290,69 @@ def test_what_not_all_rows_have_may_be_null(tmp_path: Path) -> None:
     assert Category.create(category.home, "c", pa.schema([*FIXED, *never_null]), buckets=3) == category
 
 
+def test_a_generation_without_rows_binds_nobody(tmp_path: Path) -> None:
+    """A query was built and refused: the one that ran before goes on, and all others read what it says."""
+    wide, text = A.with_type(pa.int64()), A.with_type(pa.string())
+    old = make(tmp_path, A)
+    put(old, 0)
+    assert grown(old, wide).generation == 1
+    back = Category.create(old.home, "c", old.schema, buckets=3, evolve=True).evolve(old.schema)
+    put(back, 4)
+    assert (back.generation, back.schema.field("a").type) == (2, pa.int32())
+    body = document_of(Path(old.where, "generations", "2.json"))
+    assert (body["version"], body["body"]["left_out"]) == (3, [1])
+    history.forget()
+    again = Category.open(old.home, "c")
+    assert again == back
+    assert [row["a"] for row in by_time(read(again))] == list(range(8))
+    later = grown(again, B, A)
+    put(later, 8)
+    assert document_of(Path(old.where, "generations", "3.json"))["version"] == 1, "it follows those with rows"
+    history.forget()
+    assert [row["a"] for row in by_time(read(Category.open(old.home, "c")))] == list(range(12))
+    with pytest.raises(CategoryMismatch, match="column a cannot become string"):
+        grown(later, B, text)
+    assert [row["a"] for row in by_time(read(grown(later, B).with_dropped()))] == list(range(12))
+
+
+def test_a_category_without_rows_takes_any_columns(tmp_path: Path) -> None:
+    first = make(tmp_path, A.with_type(pa.string()))
+    with pytest.raises(CategoryMismatch, match="_hash cannot change"):
+        first.evolve(pa.schema([("_hash", pa.string()), *FIXED[1:], A]))
+    category = grown(first, A)
+    put(category, 0)
+    history.forget()
+    assert [row["a"] for row in read(Category.open(category.home, "c"))] == [0, 1, 2, 3]
+
+
+def test_rows_of_a_generation_that_was_left_out_are_read_if_they_fit(tmp_path: Path) -> None:
+    """Its writer was away for a while, and not dead."""
+    old = make(tmp_path, A)
+    put(old, 0)
+    away = grown(old, A.with_type(pa.int64()))
+    narrow = grown(old, A)
+    put(away, 4)
+    assert [row["a"] for row in by_time(read(narrow))] == list(range(8))
+    rows = [{"_hash": 9, "_time": 9, "_key_0": "k", "a": 1 << 40}]
+    append(away, rows)
+    with pytest.raises(CategoryMismatch, match="column a of the category is int64 now"):
+        read(narrow)
+
+
+@pytest.mark.parametrize("left_out", [[0, 2], [-1], "1", [True]])
+def test_a_generation_that_leaves_out_what_is_not_there(tmp_path: Path, left_out: Any) -> None:
+    old = make(tmp_path, A)
+    put(old, 0)
+    grown(old, A.with_type(pa.int64()))
+    grown(old, A)
+    path = Path(old.where, "generations", "2.json")
+    body = document_of(path)["body"]
+    path.write_bytes(document.encode("dovetail.generation", 3, body | {"left_out": left_out}))
+    history.forget()
+    with pytest.raises(CorruptFile, match="not a generation"):
+        Category.open(old.home, "c")
+
+
 def test_two_writers_that_evolve_at_once(tmp_path: Path) -> None:
     category = make(tmp_path, A)
     assert grown(category, A, B) == grown(category, A, B)
@@ -388,6 +452,7 @@ def test_columns_that_are_wanted_by_name(tmp_path: Path) -> None:
 )
 def test_refused(tmp_path: Path, fields: list[pa.Field], what: str, instead: str) -> None:
     category = make(tmp_path, A, B)
+    put(category, 0)
     with pytest.raises(CategoryMismatch, match=what) as refused:
         grown(category, *fields)
     assert instead in str(refused.value)
@@ -404,7 +469,9 @@ def test_what_places_rows_does_not_change(tmp_path: Path, name: str) -> None:
 
 
 def test_a_name_keeps_its_meaning_while_it_is_away(tmp_path: Path) -> None:
-    category = grown(make(tmp_path, A, B), A)
+    first = make(tmp_path, A, B)
+    put(first, 0)
+    category = grown(first, A)
     with pytest.raises(CategoryMismatch, match="b cannot become date32"):
         grown(category, A, pa.field("b", pa.date32()))
 

@@ -370,3 +370,48 @@ def test_files_are_sliced_again_and_one_that_is_gone_is_named(tmp_path: Path) ->
     with pytest.raises(PreviewError, match="cannot be read again") as error:
         preview(home, plan, new)
     assert "3.parquet" in (error.value.where or "")
+
+
+PICKED = "SELECT a.id AS l, b.id AS r FROM a"
+UNION = (
+    "CREATE VIEW u AS SELECT t, k, id FROM a UNION ALL SELECT t, k, id FROM b;\n"
+    "CREATE VIEW v AS SELECT a.id AS l, b.id AS r FROM u AS a"
+)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "what"),
+    [
+        (
+            PICKED,
+            PICKED.replace("a.id", "LENGTH(sha2(CAST(a.id AS STRING), 256))"),
+            "something that needs Spark",
+        ),
+        (f"CREATE VIEW v AS {PICKED}", UNION, "reads several inputs"),
+        (PICKED, PICKED.replace("a.id", "a.id + 1"), "reads JSON files, which a preview cannot slice again"),
+        (PICKED, PICKED.replace("a.id", "a.id + 1"), "it is not known which input rows the commits"),
+    ],
+)
+def test_a_side_that_cannot_be_sliced_again_names_a_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str, what: str
+) -> None:
+    text, home = FILES.format(tmp_path, ""), str(tmp_path / "home")
+    graph, append = Graph(plan_of(text), home, home), Category.append
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        rows = [{"t": START_US, "k": 1, "id": 1}]
+        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), tmp_path / name / "0.parquet")
+    if "not known" in what:
+
+        def as_spark(self: Category, *given: Any, **how: Any) -> Any:
+            return append(self, *given, **{**how, "covers": None})
+
+        monkeypatch.setattr(Category, "append", as_spark)
+    for runner in graph.runners.values():
+        runner.step()
+    if "JSON" in what:
+        text = text.replace("parquet", "json")
+    assert text.count(was) == 1
+    with pytest.raises(PreviewError, match=what) as error:
+        preview(home, plan_of(text), plan_of(text.replace(was, now)))
+    assert "run the changed query beside this one, under another application name" in (error.value.hint or "")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.between import Between, named, part_of, view_of
+from dovetail.changes.column_types import narrowed
 from dovetail.changes.flat import Flat, flat
 from dovetail.changes.own_terms import differing_filters, was_and_now
 from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, SlicerStage, Stage
@@ -42,7 +43,14 @@ def _to_others(old: SlicerStage | JoinStage, new: SlicerStage | JoinStage) -> Sl
     return replace(old, views=new.views, select=new.select, columns=new.columns, source_name=new.source_name)
 
 
-def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat) -> None:
+def _columns(
+    between: Between,
+    old: SlicerStage | JoinStage,
+    new: SlicerStage | JoinStage,
+    before: Flat,
+    after: Flat,
+) -> None:
+    """A column of a join may get another type from below, and be written as before."""
     gone = [column for column in before.columns if column not in after.columns]
     come = [column for column in after.columns if column not in before.columns]
     view, part = view_of(new), part_of(new)
@@ -50,7 +58,12 @@ def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat
     for column in dict.fromkeys([*before.columns, *after.columns]):
         was, now = before.columns.get(column), after.columns.get(column)
         place, shown = between.place_of_column(column, view), was_and_now(between, new, was, now)
-        if column in renamed:
+        types = None
+        if was is not None and now is not None and (was != now or isinstance(new, JoinStage)):
+            types = narrowed(between.plans, (old, new), (was, now))
+        if types is not None:
+            refuse_type(between, "output_columns", new, column, (was, now), types)
+        elif column in renamed:
             new_place = between.place_of_column(renamed[column], view)
             between.say(
                 "output_columns",
@@ -78,6 +91,33 @@ def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat
     shared = [column for column in before.columns if column in after.columns]
     if not gone and not come and shared != [column for column in after.columns if column in before.columns]:
         between.say("output_columns", part, "kept", "the order of the columns", place=between.place_of(view))
+
+
+def refuse_type(
+    between: Between,
+    rule: str,
+    stage: SlicerStage | JoinStage,
+    column: str,
+    sql: tuple[str | None, str | None],
+    types: tuple[str, str],
+    *,
+    afresh: bool = False,
+) -> None:
+    """A column gets a type that does not hold all values that its category has. `afresh`: the category is
+    that of a side, which is another one if the join begins afresh."""
+    (was, now), name = types, named(column)
+    before, after = map(named, was_and_now(between, stage, *sql))
+    instead = f"write CAST({after} AS {was}) AS {name}, or give the column another name"
+    between.say(
+        rule,
+        part_of(stage),
+        "refused",
+        f"column {name} is {now}, was {was}: {f'{before}, now {after}' if before != after else after}",
+        flight=f"they have values that are no {now}",
+        instead=f"{instead}; or start it with --reslice: then the join begins afresh" if afresh else instead,
+        place=between.place_of_column(name, view_of(stage)),
+        curable=afresh and between.reslice,
+    )
 
 
 def _earlier(stage: Stage) -> str | None:

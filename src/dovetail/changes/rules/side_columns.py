@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changes.between import Between, named, part_of, view_of
+from dovetail.changes.column_types import category_of, narrowed
 from dovetail.changes.flat import Flat, flat
 from dovetail.changes.own_terms import differing_filters, was_and_now
 from dovetail.changes.rules.identity import BESIDE
+from dovetail.changes.rules.output_columns import refuse_type
 from dovetail.changes.since_commit import from_commit
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import CategoryOutput, JoinStage, SlicerStage, Stage, WindowStage
@@ -38,7 +40,7 @@ def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
                 place=between.place_of(view_of(new)),
             )
     else:
-        _columns(between, new, before, after)
+        _columns(between, old, new, before, after)
         _filters(between, new, before, after)
     kept = replace(old, views=new.views, select=new.select)
     if isinstance(kept, JoinStage) and isinstance(new, JoinStage):
@@ -46,13 +48,22 @@ def side_columns(between: Between, old: Stage, new: Stage) -> Stage:
     return kept
 
 
-def _columns(between: Between, stage: SlicerStage | JoinStage, before: Flat, after: Flat) -> None:
+def _columns(
+    between: Between,
+    old: SlicerStage | JoinStage,
+    stage: SlicerStage | JoinStage,
+    before: Flat,
+    after: Flat,
+) -> None:
     view = view_of(stage)
     for column in dict.fromkeys([*before.columns, *after.columns]):
         if column.startswith("_key_") or column == "_time":
             continue  # `identity` looks at these
         was, now = before.columns.get(column), after.columns.get(column)
-        if was == now:
+        types = None
+        if was is not None and now is not None and (was != now or isinstance(stage, JoinStage)):
+            types = narrowed(between.plans, (old, stage), (was, now))
+        if was == now and types is None:
             continue
         name, place = named(column), between.place_of_column(named(column), view)
         shown = was_and_now(between, stage, was, now)
@@ -66,6 +77,18 @@ def _columns(between: Between, stage: SlicerStage | JoinStage, before: Flat, aft
                 instead=BESIDE,
                 place=between.place_of_join(view),
                 curable=not isinstance(stage, JoinStage),  # see `identity`
+            )
+        elif types is not None:
+            readers = joins_of(between.new, getattr(stage.output, "category", ""))
+            alone = bool(readers) and not any(category_of(one) for one in readers)
+            refuse_type(
+                between,
+                "side_columns",
+                stage,
+                column,
+                (was, now),
+                types,
+                afresh=alone and not isinstance(stage, JoinStage),
             )
         elif was is None:
             between.say(

@@ -6,7 +6,6 @@ another source for it, under whatever name, if it is said where that begins; one
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import sqlglot
@@ -32,14 +31,7 @@ from dovetail.plan.physical import (
     Stage,
 )
 from dovetail.plan.shared import joins_of
-
-_WIDER = {
-    "TINYINT": ("SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"),
-    "SMALLINT": ("INT", "BIGINT", "FLOAT", "DOUBLE"),
-    "INT": ("BIGINT", "DOUBLE"),
-    "FLOAT": ("DOUBLE",),
-}
-_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
+from dovetail.plan.types import holds
 
 
 def sources(between: Between, old: Stage, new: Stage) -> Stage:
@@ -240,7 +232,7 @@ def _typed(
         return
     place = between.place_of(table.name)
     what = f"column {now.name} of {table.name} is {now.type}, was {was.type}"
-    wider = _is_wider(str(was.type), str(now.type))
+    wider = bool(holds(str(now.type), str(was.type)))
     if wider and not any(name.startswith("_key_") for name in carried):
         between.say("sources", part_of(stage), "kept", what, flight="they are widened", place=place)
         return
@@ -255,15 +247,6 @@ def _typed(
         place=place,
         curable=wider or between.reslice,
     )
-
-
-def _is_wider(was: str, now: str) -> bool:
-    """Whether a type holds every value of another, as it is."""
-    one, other = _DECIMAL.fullmatch(was), _DECIMAL.fullmatch(now)
-    if one is None or other is None:
-        return now in _WIDER.get(was, ())
-    (digits, scale), (more_digits, more_scale) = map(int, one.groups()), map(int, other.groups())
-    return more_scale >= scale and more_digits - more_scale >= digits - scale
 
 
 def _read(stage: SlicerStage) -> dict[str, str]:

@@ -11,7 +11,7 @@ materialised: a table writes it to category <app>.<view>, and an input table of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
@@ -44,12 +44,15 @@ from dovetail.plan.statements import (
 from dovetail.plan.tree import all_of, column, fresh_name, named, passed_on, select, table
 
 
-def split_joins(program: Program) -> Program:
+def split_joins(program: Program, apart: Collection[str] = ()) -> Program:
+    """`apart`: views whose rows have a category of their own, even if only one table reads them."""
     types = relation_types(program)
     taken = {statement.name.lower() for statement in program}
 
     def rewrite(statement: Statement) -> Sequence[Statement]:
-        return _Split(program, statement, types, taken).statements() if is_join(statement) else (statement,)
+        if not is_join(statement):
+            return (statement,)
+        return _Split(program, statement, types, taken, statement.name in apart).statements()
 
     return each_statement(program, rewrite)
 
@@ -57,8 +60,11 @@ def split_joins(program: Program) -> Program:
 class _Split:
     """The four groups of one join view."""
 
-    def __init__(self, program: Program, view: CreateView, types: Types, taken: set[str]) -> None:
+    def __init__(
+        self, program: Program, view: CreateView, types: Types, taken: set[str], apart: bool
+    ) -> None:
         self.program, self.view, self.types, self.taken = program, view, types, taken
+        self.apart = apart
         self.join = read_join(program, view)
         self.query, self.how, self.options = self.join.query, self.join.how, self.join.options
         self.condition = self.join.condition
@@ -70,7 +76,7 @@ class _Split:
         return None if self.options.compression == "auto" else self.options.compression
 
     def statements(self) -> list[Statement]:
-        fused = fused_table(self.program, self.view) is not None
+        fused = not self.apart and fused_table(self.program, self.view) is not None
         names = {side: self._names(side) for side in ("left", "right")}
         joined = fresh_name(f"{self.view.name}_join", self.taken)
         columns = SplitColumns(*self.join.names, self.how, joined)
