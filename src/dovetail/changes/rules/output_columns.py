@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.between import Between, named, part_of, view_of
 from dovetail.changes.flat import Flat, flat
 from dovetail.changes.own_terms import differing_filters, was_and_now
 from dovetail.plan.physical import CategoryOutput, ConsoleSink, JoinStage, NoopSink, SlicerStage, Stage
@@ -49,7 +49,8 @@ def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat
     renamed = {one: other for one in gone for other in come if before.columns[one] == after.columns[other]}
     for column in dict.fromkeys([*before.columns, *after.columns]):
         was, now = before.columns.get(column), after.columns.get(column)
-        place, shown = between.place_of_column(column, view), was_and_now(between, new, was, now)
+        name = named(column) if isinstance(new.output, CategoryOutput) else column  # of a lookup's stream
+        place, shown = between.place_of_column(name, view), was_and_now(between, new, was, now)
         if column in renamed:
             new_place = between.place_of_column(renamed[column], view)
             between.say(
@@ -66,14 +67,14 @@ def _columns(between: Between, old: Stage, new: Stage, before: Flat, after: Flat
                 "output_columns",
                 part,
                 "kept",
-                f"new column {column}: {shown[1]}",
+                f"new column {name}: {shown[1]}",
                 flight=_earlier(new),
                 place=place,
             )
         elif now is None:
-            between.say("output_columns", part, "kept", f"column {column} is no longer written", place=place)
+            between.say("output_columns", part, "kept", f"column {name} is no longer written", place=place)
         else:
-            what = f"column {column}: {shown[0]}, now {shown[1]}"
+            what = f"column {name}: {shown[0]}, now {shown[1]}"
             between.say("output_columns", part, "kept", what, place=place)
     shared = [column for column in before.columns if column in after.columns]
     if not gone and not come and shared != [column for column in after.columns if column in before.columns]:
