@@ -66,13 +66,16 @@ NAMED = """
     CREATE VIEW named AS SELECT a.id AS id, n.name AS name FROM a LEFT JOIN TABLE names AS n ON a.k = n.k;
     CREATE TABLE named_rows AS SELECT id, name FROM named STORAGE NOOP;
 """
+LOOKUP = NAMED[NAMED.index("names.parquet") : NAMED.index("JOIN TABLE")]
+OTHER_LOOKUP = f"other_{LOOKUP}".replace("n.name AS name FROM a LEFT", "n.name AS name, n.k AS code FROM a")
+"""Another table to look up in, one more column, and an inner lookup."""
 CASES = {
     "aggregates": (COUNTS, "COUNT(*)", "MAX(id)"),
     "bounds": (PAIRS, "a.t - INTERVAL '2 minutes'", "a.t - INTERVAL '9 minutes'"),
     "condition": (NEAR, "BETWEEN -1 AND 1", "BETWEEN 0 AND 2"),
     "functions": (NEAR, "return x", "return x + 1000"),
     "join_type": (PAIRS, "LEFT JOIN", "FULL JOIN"),
-    "lookups": (NAMED, "names.parquet", "other_names.parquet"),
+    "lookups": (NAMED, LOOKUP, OTHER_LOOKUP),
     "output_columns": (PAIRS, "SELECT a, b FROM ab", "SELECT a, b, a + b AS more FROM ab"),
     "side_columns": (PAIRS, "a.t AS t, a.id AS a", "a.t AS t, a.k AS k, a.id AS a"),
     "storage": (PAIRS, "FROM ab STORAGE NOOP", "FROM ab STORAGE CONSOLE"),

@@ -38,7 +38,7 @@ ONE = (
     CREATE INPUT TABLE l (eventtime, k, id, v) FROM FILES("{here}/l", format = "parquet");
     CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT, v INT)
         FROM FILES("{here}/r", format = "parquet");
-    CREATE LOOKUP TABLE names (k BIGINT, name STRING) FROM PARQUET("{here}/names.parquet");
+    CREATE LOOKUP TABLE names (k BIGINT, name STRING, code BIGINT) FROM PARQUET("{here}/names.parquet");
     CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r, l.eventtime AS t, COALESCE(r.v, 0) AS v FROM l
         LEFT JOIN r ON l.k = r.k AND r.eventtime
         BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes' WITH (KEPT);
@@ -66,7 +66,8 @@ def changed(text: str, *pairs: tuple[str, str]) -> str:
     return text
 
 
-# bounds; bounds, condition and the filter of a side; the type of a join in windows; an aggregate; a function
+# bounds; bounds, condition and the filter of a side; the type of a join in windows; an aggregate; a function;
+# one more column that is looked up
 TWO = changed(
     ONE,
     ("- INTERVAL '2 minutes'", "- INTERVAL '10 minutes'"),
@@ -77,9 +78,11 @@ TWO = changed(
     ("JOIN r ON l.id", "LEFT JOIN r ON l.id"),
     ("emit = 'eager'", "emit = 'lazy'"),
     ("return x", "return x + 1000000"),
+    ("n.name AS name FROM", "n.name AS name, n.code AS code FROM"),
+    ("SELECT l, name FROM", "SELECT l, name, code FROM"),
 )
 # the type of a join, caps, stream time, tuning; an expression behind it; a narrower window that only lets
-# pairs out; the type of a column, compression, another table to look up in
+# pairs out; the type of a column, compression; another table to look up in, whose lookup is inner
 THREE = changed(
     TWO,
     ("LEFT JOIN r ON l.k", "FULL JOIN r ON l.k"),
@@ -90,9 +93,11 @@ THREE = changed(
     ("WHERE l.id % 7 <> 0 WITH (", "WHERE l.id % 7 <> 0 WITH (compression = 'zstd', "),
     ("v INT)", "v BIGINT)"),
     ("names.parquet", "other_names.parquet"),
+    ("LEFT JOIN TABLE names", "JOIN TABLE names"),
     ("CAPS", "left_cap = 2, right_cap = 3"),
 )
-# one partner, and which; a column of a side; another place of a table
+# one partner, and which; a column of a side; another place of a table; a lookup that is left again, and a
+# table that begins with all that was looked up before
 FOUR = (
     changed(
         THREE,
@@ -101,8 +106,10 @@ FOUR = (
         ("l.eventtime AS t,", "l.eventtime AS t, l.v AS lv,"),
         ("SELECT l, r, v + 1 AS v FROM pairs", "SELECT l, r, v, lv FROM pairs"),
         ('path = "{here}/out"', 'path = "{here}/elsewhere"'),
+        ("JOIN TABLE names", "LEFT JOIN TABLE names"),
     )
     + "CREATE TABLE more AS SELECT l FROM near STORAGE NOOP;"
+    + 'CREATE TABLE all_named AS SELECT l, name, code FROM named STORAGE SCRIBE(category = "all_named");'
 )
 # as at first, but for the source of an input; a type does not become narrower again
 FIVE = changed(ONE, ("{here}/l", "{here}/l5"), ("v INT)", "v BIGINT)"))
@@ -208,7 +215,7 @@ def test_versions_in_a_row(application: Application, point: str) -> None:
     sides = {"l": events(ROWS, 60, seed=21), "r": events(ROWS, 60, seed=22)}
     expected, written = replayed(application.home), Written(application)
     sums: dict[Any, tuple[Any, ...]] = {}
-    names = looked_up_in(application.folder)
+    names, ever_named = looked_up_in(application.folder), list[tuple[Any, ...]]()
     for version, text in enumerate((ONE, TWO, THREE, FOUR, FIVE, SIX), 1):
         for name, table in sides.items():
             part = table.slice((version - 1) * ROWS // PARTS, ROWS // PARTS)
@@ -241,8 +248,17 @@ def test_versions_in_a_row(application: Application, point: str) -> None:
             name: column.slice((version - 1) * ROWS // PARTS, ROWS // PARTS).to_pylist()
             for name, column in zip(("id", "k"), (sides["l"]["id"], sides["l"]["k"]), strict=True)
         }
-        named = Counter((row, table.get(k)) for row, k in zip(fed["id"], fed["k"], strict=True))
-        assert Counter(written.category("named_rows")) == named, version
+        named = [
+            (row, *table.get(k, (None, None)))
+            for row, k in zip(fed["id"], fed["k"], strict=True)
+            if version != 3 or k in table  # an inner lookup
+        ]
+        with_code = version in (2, 3, 4)
+        wanted = Counter(row if with_code else row[:2] for row in named)
+        assert Counter(written.category("named_rows")) == wanted, version
+        ever_named += [(*row[:2], row[2] if with_code else None) for row in named]
+        if version == 4:
+            assert Counter(written.category("all_named")) == Counter(ever_named), "as each was looked up"
         for start, count, value in written.category("sums"):
             assert start not in sums, "each window once"
             sums[start] = version, count, value
@@ -263,6 +279,10 @@ def test_versions_in_a_row(application: Application, point: str) -> None:
         "the event time",
         "the kind of join",
         "the key",
+        "column code of names is looked up as well",
+        "column code of names is no longer looked up",
+        "left lookup, now inner lookup",
+        "inner lookup, now left lookup",
     ):
         assert any(what in one for one in said), what
     # A rule without a case here is not seen in the middle of a stream. Another name or time zone is always
@@ -272,12 +292,17 @@ def test_versions_in_a_row(application: Application, point: str) -> None:
     assert rules | {"afresh"} <= {change.rule for change in changes}
 
 
-def looked_up_in(folder: Path) -> dict[str, dict[int, str]]:
-    """Two tables of names, each for some of the keys."""
+def looked_up_in(folder: Path) -> dict[str, dict[int, tuple[str, int]]]:
+    """Two tables of names and codes, each for some of the keys."""
     tables = {"names": range(40), "other_names": range(20, 60)}
-    made = {table: {k: f"{table} {k}" for k in keys} for table, keys in tables.items()}
-    for table, names in made.items():
-        columns = {"k": pa.array(names.keys(), pa.int64()), "name": list(names.values())}
+    made = {table: {k: (f"{table} {k}", k * 7) for k in keys} for table, keys in tables.items()}
+    for table, found in made.items():
+        names, codes = zip(*found.values(), strict=True)
+        columns = {
+            "k": pa.array(found.keys(), pa.int64()),
+            "name": names,
+            "code": pa.array(codes, pa.int64()),
+        }
         pq.write_table(pa.table(columns), folder / f"{table}.parquet")
     return made
 

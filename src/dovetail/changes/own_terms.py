@@ -10,7 +10,7 @@ from sqlglot import exp
 from dovetail.changes.between import Between, view_of
 from dovetail.plan.dialect import PqlSpark, readable, spark_sql
 from dovetail.plan.joins.columns import RESERVED_STARTS
-from dovetail.plan.physical import JoinStage, SlicerStage, Stage
+from dovetail.plan.physical import JoinStage, ScribeSource, SlicerStage, Stage
 from dovetail.plan.statements import Program
 
 _OUTER = ("table", "db", "catalog")
@@ -43,6 +43,8 @@ def _in_terms_of(program: Program | None, stage: Stage, sql: str | None) -> str:
         columns = {column.name.lower() for table in stage.inputs for column in table.columns}
         if _reads(program, stage):
             tree = tree.transform(lambda node: _called(node, name, columns))
+    elif isinstance(stage, SlicerStage) and (found := _looked_up(program, stage)):
+        tree = tree.transform(lambda node: _of_lookup(node, found))
     said = readable(spark_sql(tree)).removeprefix("SELECT ")
     return said.replace("`left`.", "left.").replace("`right`.", "right.")
 
@@ -73,6 +75,24 @@ def _of_side(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
         for start in RESERVED_STARTS[:2]:
             second.set("this", second.name.removeprefix(start))
     return node
+
+
+def _looked_up(program: Program | None, stage: SlicerStage) -> Mapping[str, str]:
+    """By the start of a column's name in a lookup's category, what the lookup calls the stream and the table.
+    Empty: the stage reads no such category."""
+    sources = [table.source for table in stage.inputs]
+    if program is None or len(sources) != 1 or not isinstance(sources[0], ScribeSource):
+        return {}
+    application, _, view = sources[0].category.partition(".")
+    names = _names(program, view) if application == program.application else {}
+    return {f"_{side[0]}_": name for side, name in names.items()}
+
+
+def _of_lookup(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    start = next((one for one in names if isinstance(node, exp.Column) and node.name.startswith(one)), None)
+    if start is None:
+        return node
+    return exp.column(node.name.removeprefix(start), names[start], quoted=True)
 
 
 def _called(node: exp.Expr, name: str, columns: set[str]) -> exp.Expr:

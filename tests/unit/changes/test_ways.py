@@ -249,10 +249,10 @@ WAYS = [
         (edited(("CREATE TABLE p ", "CREATE TABLE p2 "), ('category = "p"', 'category = "p2"')),),
     ),
     Way(
-        "another column of a lookup table",
-        LOOKED_UP.replace("n.name AS name", "n.city AS name"),
+        "another key of a lookup",
+        LOOKED_UP.replace("c.k = n.k", "c.z = n.k"),
         "give view named a new name, and the tables that read it a new name and place",
-        (re.sub(r"\bnamed(?=_|\b)", "newly", LOOKED_UP).replace("n.name AS name", "n.city AS name"),),
+        (re.sub(r"\bnamed(?=_|\b)", "newly", LOOKED_UP).replace("c.k = n.k", "c.z = n.k"),),
         before=LOOKED_UP,
     ),
     Way(

@@ -74,6 +74,23 @@ def test_one_that_was_started_with_sharing_goes_on_with_it(tmp_path: Path) -> No
     assert consider(home, [shared, apart]).plan == shared
 
 
+def test_compression_does_not_part_joins_that_share(tmp_path: Path) -> None:
+    """Whichever of them says it."""
+    home, begun, (top, near, far) = str(tmp_path), plans()[0], PQL.split("{options}")
+    take_over(consider(home, [begun]))
+    for wanted in (f"{top}{{options}}{near}{far}", f"{top}{near}{{options}}{far}"):
+        open_store(home).make_folder("apps/app/checkpoints/near")
+        packed = wanted.format(here="/nowhere", options='WITH (compression = "zstd")')
+        assert packed.count("zstd") == 1
+        changed = consider(home, plans_of(trace(packed), begun))
+        assert changed.verdict == "next step"
+        assert {join.left for join in changed.plan.joins} == {"app.near.left"}
+        (side,) = (stage.output for stage in changed.plan.slicers)
+        assert isinstance(side, CategoryOutput)
+        assert side.compression == "zstd"
+        assert consider(home, plans_of(trace(packed), changed.plan)).plan == changed.plan, "at each start"
+
+
 def test_retention_of_one_join_takes_nothing_from_another(tmp_path: Path) -> None:
     """Old commits go at once, and the second join starts when the first is through."""
     rows = [(second, second % 3) for second in range(60)]

@@ -57,7 +57,8 @@ def _columns(
     renamed = {one: other for one in gone for other in come if before.columns[one] == after.columns[other]}
     for column in dict.fromkeys([*before.columns, *after.columns]):
         was, now = before.columns.get(column), after.columns.get(column)
-        place, shown = between.place_of_column(column, view), was_and_now(between, new, was, now)
+        name = named(column) if isinstance(new.output, CategoryOutput) else column  # of a lookup's stream
+        place, shown = between.place_of_column(name, view), was_and_now(between, new, was, now)
         types = None
         if was is not None and now is not None and (was != now or isinstance(new, JoinStage)):
             types = narrowed(between.plans, (old, new), (was, now))
@@ -79,14 +80,14 @@ def _columns(
                 "output_columns",
                 part,
                 "kept",
-                f"new column {column}: {shown[1]}",
+                f"new column {name}: {shown[1]}",
                 flight=_earlier(new),
                 place=place,
             )
         elif now is None:
-            between.say("output_columns", part, "kept", f"column {column} is no longer written", place=place)
+            between.say("output_columns", part, "kept", f"column {name} is no longer written", place=place)
         else:
-            what = f"column {column}: {shown[0]}, now {shown[1]}"
+            what = f"column {name}: {shown[0]}, now {shown[1]}"
             between.say("output_columns", part, "kept", what, place=place)
     shared = [column for column in before.columns if column in after.columns]
     if not gone and not come and shared != [column for column in after.columns if column in before.columns]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from dovetail.model.compression import Compression
 from dovetail.model.validity import Validity
 from dovetail.plan.dialect import pql_sql
 from dovetail.plan.joins.options import resolve
@@ -45,6 +46,7 @@ class _Side:
     input: CreateInput
     slicing: tuple[object, ...]
     payload: dict[str, exp.Expr]
+    compression: Compression | None
 
     @property
     def category(self) -> str:
@@ -54,12 +56,13 @@ class _Side:
 
 def share_sides(program: Program, group_of: Callable[[str], str] = lambda category: "") -> Program:
     """`group_of`: only sides whose own categories are of one group are shared, in the category that the group
-    is called by, if one of them has that."""
+    is called by, if one of them has that. Sides of a group with a name are shared already: other compression
+    does not part them. The category is compressed as the first of them says that says anything."""
     kept: dict[tuple[object, ...], _Side] = {}
     made: dict[str, Statement | None] = {}
     sides = [(side, group_of(side.category)) for side in _sides(program)]
     for side, group in sorted(sides, key=lambda one: one[0].category != one[1]):
-        way = (group, *side.slicing)
+        way = (group, *side.slicing, None if group else side.compression)
         first = kept.setdefault(way, side)
         if first is not side:
             made |= _merged(program, first, side, made)
@@ -82,7 +85,8 @@ def _as_made(side: _Side, made: dict[str, Statement | None]) -> _Side:
     assert isinstance(rows, CreateView)
     assert isinstance(slicer, CreateTable)
     assert isinstance(table, CreateInput)
-    return replace(side, rows=rows, slicer=slicer, input=table)
+    packed = slicer.storage.get("compression")
+    return replace(side, rows=rows, slicer=slicer, input=table, compression=packed)
 
 
 def _side(program: Program, join: CreateView, name: str) -> _Side | None:
@@ -104,11 +108,10 @@ def _side(program: Program, join: CreateView, name: str) -> _Side | None:
         tuple((name, types.get(name), pql_sql(items[name])) for name in (*types, "_time")),
         None if where is None else pql_sql(where),
         slicer.storage.get("buckets"),
-        slicer.storage.get("compression"),
         _believes(join),
     )
     payload = {name: node for name, node in items.items() if name not in (*types, "_time")}
-    return _Side(rows, slicer, table, slicing, payload)
+    return _Side(rows, slicer, table, slicing, payload, slicer.storage.get("compression"))
 
 
 def _believes(join: CreateView) -> Validity:
@@ -168,12 +171,15 @@ def _merged(
             alias = exp.to_identifier(known[text], quoted=True)
             query.set("expressions", [*query.expressions, exp.Alias(this=item, alias=alias)])
         names[name] = known[text]
+    storage = first.slicer.storage
+    if first.compression is None and second.compression is not None:
+        storage = replace(storage, options=(*storage.options, ("compression", second.compression)))
     columns = (*first.input.columns, *added)
     passed = passed_on([item.alias for item in query.expressions], first.rows.name)
     own = tuple(replace(c, name=names.get(c.name, c.name)) for c in second.input.columns)
     changed: dict[str, Statement | None] = {
         first.rows.name: replace(first.rows, query=query),
-        first.slicer.name: replace(first.slicer, query=select(passed, first.rows.name)),
+        first.slicer.name: replace(first.slicer, query=select(passed, first.rows.name), storage=storage),
         first.input.name: replace(first.input, columns=columns),
         second.rows.name: None,
         second.slicer.name: None,
