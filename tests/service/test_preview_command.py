@@ -66,3 +66,13 @@ def test_it_says_what_becomes_of_rows_in_flight_with_and_without_reslicing(
     for options, verdict in (([], "state kept"), (["--reslice"], "a join begins afresh")):
         assert run_command("preview", file, "--home", app.home, *options) == 0
         assert f"with {file}: {verdict}" in capsys.readouterr().out
+
+
+def test_another_source_is_refused_with_a_way(app: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    wider = join(9, 5)
+    moved = wider.replace('SCRIBE("a")', 'SCRIBE("c")')
+    assert run_command("preview", written(app, moved), "--home", app.home) == 1
+    said = capsys.readouterr().err
+    assert "v.left reads another source than before" in said
+    assert "preview the query with the source that a had" in " ".join(said.split())
+    assert run_command("preview", written(app, wider), "--home", app.home) == 0

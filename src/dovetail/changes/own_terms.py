@@ -8,9 +8,10 @@ import sqlglot
 from sqlglot import exp
 
 from dovetail.changes.between import Between, view_of
+from dovetail.plan.aggregates import window_call
 from dovetail.plan.dialect import PqlSpark, readable, spark_sql
 from dovetail.plan.joins.columns import RESERVED_STARTS
-from dovetail.plan.physical import JoinStage, ScribeSource, SlicerStage, Stage
+from dovetail.plan.physical import JoinStage, ScribeSource, SlicerStage, Stage, WindowStage
 from dovetail.plan.statements import Program
 
 _OUTER = ("table", "db", "catalog")
@@ -45,6 +46,10 @@ def _in_terms_of(program: Program | None, stage: Stage, sql: str | None) -> str:
             tree = tree.transform(lambda node: _called(node, name, columns))
     elif isinstance(stage, SlicerStage) and (found := _looked_up(program, stage)):
         tree = tree.transform(lambda node: _of_lookup(node, found))
+    elif isinstance(stage, WindowStage):
+        statement = program.get(stage.table) if program is not None else None
+        call = window_call(statement) if statement is not None else None
+        tree = tree.transform(lambda node: _of_window(node, stage, call))
     said = readable(spark_sql(tree)).removeprefix("SELECT ")
     return said.replace("`left`.", "left.").replace("`right`.", "right.")
 
@@ -93,6 +98,15 @@ def _of_lookup(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
     if start is None:
         return node
     return exp.column(node.name.removeprefix(start), names[start], quoted=True)
+
+
+def _of_window(node: exp.Expr, stage: WindowStage, call: exp.Expr | None) -> exp.Expr:
+    """An aggregate reads one input alone, and its window under a name of its own."""
+    if not isinstance(node, exp.Column):
+        return node
+    if call is not None and node.table == stage.window_name:
+        return exp.Dot(this=call.copy(), expression=exp.to_identifier(node.name))
+    return exp.column(node.name, quoted=True) if node.table == stage.source_name else node
 
 
 def _called(node: exp.Expr, name: str, columns: set[str]) -> exp.Expr:

@@ -220,9 +220,11 @@ def _call(node: exp.Expr, environment: Environment) -> str | None:
         return None
     if RETURNS in node.meta:
         return str(node.meta[RETURNS])
+    given = arguments(node)
+    if name in ("avg", "mean") and given and head(type_of(given[0], environment) or "DECIMAL") == "DECIMAL":
+        return None
     if name in RETURN_TYPES:
         return RETURN_TYPES[name]
-    given = arguments(node)
     if name in SAME_TYPE:
         return type_of(given[0], environment) if name == "nullif" and given else _one_type(given, environment)
     if not given:

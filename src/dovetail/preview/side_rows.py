@@ -207,7 +207,9 @@ def _one_input(stage: SlicerStage, old: SlicerStage) -> ScribeSource | FilesSour
             f"{stage.name} reads another source than before",
             where=f"input table {stage.inputs[0].name}",
             expected="the same rows for both versions",
-            hint=_BESIDE,
+            hint=f"preview the query with the source that {stage.inputs[0].name} had: what else changes is "
+            "compared then, and `dovetail diff` with `--from` says what becomes of the new source. To "
+            f"compare its rows as well, {_BESIDE}",
         )
     source = stage.inputs[0].source
     assert not isinstance(source, KafkaSource | LakeSource), "a side reads the category of its topic"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from dovetail.changes.verdict import Change
 from dovetail.log.schema import never_loses
 from dovetail.plan.types import holds
 from unit.changes.test_several_inputs import UNION, changes
@@ -120,3 +121,48 @@ def test_a_function_of_the_query_returns_what_it_says() -> None:
     text = CARRIED.replace("CREATE VIEW u", made.format("BIGINT")).replace("a.x AS y", "f(a.x) AS y")
     found = changes(text, ("RETURNS BIGINT", "RETURNS INT"))
     assert [one.rule for one in found if one.verdict == "refused"] == ["side_columns", "output_columns"]
+
+
+AGGREGATED = """CREATE APPLICATION app;
+CREATE INPUT TABLE a (t TIMESTAMP, x INT, d DECIMAL(10, 2)) FROM SCRIBE("a");
+CREATE TABLE n AS SELECT window(t, '5 minutes').start AS since, MAX(x) AS y FROM a
+  GROUP BY window(t, '5 minutes') STORAGE SCRIBE(category = "n");
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "types"),
+    [
+        ("SUM(x)", "MAX(x)", ("BIGINT", "INT")),
+        ("MAX(x)", "SUM(x)", None),
+        ("SUM(x)", "CAST(MAX(x) AS BIGINT)", None),
+        ("MAX(d)", "AVG(x)", ("DECIMAL(10, 2)", "DOUBLE")),
+        ("MAX(d)", "AVG(d)", None),
+        ("SUM(x)", "MAX(x) FILTER (WHERE x > 0)", None),
+    ],
+)
+def test_an_aggregate(was: str, now: str, types: tuple[str, str] | None) -> None:
+    """An average of decimals is a decimal. What a filter makes of a type is not known without Spark."""
+    (change,) = of_aggregates(was, now)
+    if types is None:
+        assert (change.verdict, change.what) == ("kept", "what is aggregated")
+        return
+    assert change.what == f"column y is {types[1]}, was {types[0]}: {was}, now {now}"
+    assert change.verdict == "refused"
+    assert change.instead == f"write CAST({now} AS {types[0]}) AS y, or give the column another name"
+    (kept,) = of_aggregates(was, f"CAST({now} AS {types[0]})")
+    assert kept.verdict == "kept"
+
+
+def of_aggregates(was: str, now: str) -> list[Change]:
+    found = changes(AGGREGATED.replace("MAX(x) AS", f"{was} AS"), (f"{was} AS", f"{now} AS"))
+    return [one for one in found if one.rule == "aggregates"]
+
+
+@pytest.mark.parametrize(("storage", "verdict"), [("NOOP", "refused"), ('SCRIBE(category = "m")', "kept")])
+def test_where_an_aggregate_goes(storage: str, verdict: str) -> None:
+    """To a category of its own, if its table is none. Another category has no values yet."""
+    scribe = 'SCRIBE(category = "n")'
+    text = AGGREGATED.replace("MAX(x)", "SUM(x)").replace(scribe, storage if verdict == "refused" else scribe)
+    edits = [("SUM(x)", "MAX(x)"), *([(scribe, storage)] if verdict == "kept" else [])]
+    assert [one.verdict for one in changes(text, *edits) if one.rule == "aggregates"] == [verdict]

@@ -6,11 +6,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import sqlglot
+
 from dovetail.changes.between import Between, named, part_of, view_of, writer_of
+from dovetail.changes.column_types import narrowed
 from dovetail.changes.flat import flat
 from dovetail.changes.own_terms import was_and_now
+from dovetail.changes.rules.output_columns import refuse_type
 from dovetail.changes.window_words import windows_words
 from dovetail.plan.aggregates import WINDOW_CLOSED
+from dovetail.plan.dialect import PqlSpark, spark_sql
 from dovetail.plan.interval_literal import words
 from dovetail.plan.physical import JoinStage, Plan, SlicerStage, Stage, WindowStage
 
@@ -35,7 +40,7 @@ def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
             "they have caught up",
             place=place,
         )
-    elif _computed(old) != _computed(new):
+    elif not _refuse_narrower(between, old, new) and _computed(old) != _computed(new):
         between.say("aggregates", part, "kept", "what is aggregated", flight=_open(old, new), place=place)
     was, now = old.settings.early_us, new.settings.early_us
     if was != now:
@@ -68,6 +73,25 @@ def aggregates(between: Between, old: Stage, new: Stage) -> Stage:
         source_name=new.source_name,
         window_name=new.window_name,
     )
+
+
+def _refuse_narrower(between: Between, old: WindowStage, new: WindowStage) -> bool:
+    """Columns of its table in a type that does not hold what the table has."""
+    found = False
+    before, after = _columns(old), _columns(new)
+    for column in (column for column in before if column in after):
+        sql = before[column], after[column]
+        types = narrowed(between.plans, (old, new), sql)
+        if types is not None:
+            refuse_type(between, "aggregates", new, column, sql, types)
+            found = True
+    return found
+
+
+def _columns(stage: WindowStage) -> dict[str, str]:
+    """What is computed for each column of its table."""
+    query = sqlglot.parse_one(stage.select, dialect=PqlSpark)
+    return {item.alias_or_name: spark_sql(item.unalias()) for item in query.expressions}
 
 
 def _computed(stage: WindowStage) -> tuple[str, str]:

@@ -97,7 +97,7 @@ def _columns(
 def refuse_type(
     between: Between,
     rule: str,
-    stage: SlicerStage | JoinStage,
+    stage: Stage,
     column: str,
     sql: tuple[str | None, str | None],
     types: tuple[str, str],
