@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
+from dovetail.changes.leftovers import delete_folder
 from dovetail.log.category import Category
 
 
@@ -27,3 +28,21 @@ def change(category: Category, path: str, data: bytes) -> None:
 
 def remove(category: Category, path: str) -> None:
     category.store.delete(f"{category.folder}/{path}")
+
+
+def everything(category: Category) -> list[str]:
+    """All files of the category."""
+    parts = category.store.folders(category.folder)
+    return category.store.names(category.folder) + [name for part in parts for name in names(category, part)]
+
+
+def begin(category: Category, application: str) -> None:
+    """An application is in the home."""
+    category.store.make_folder(f"apps/{application}")
+    category.store.replace(f"apps/{application}/application.json", b"{}")
+
+
+def end(category: Category, application: str) -> None:
+    """It is no longer there."""
+    delete_folder(category.store, f"apps/{application}")
+    category.store.remove_folder(f"apps/{application}")

@@ -30,10 +30,12 @@ SCHEMA = pa.schema([("k", pa.int64()), ("word", pa.string())])
 pytestmark = pytest.mark.usefixtures("slow_is_not_away")
 
 
-def opened(address: str, topic: str, checkpoint: str = "one", home: str = "home", **more: Any) -> Sink:
+def opened(
+    address: str, topic: str, checkpoint: str = "one", home: str = "home", app: str = "app", **more: Any
+) -> Sink:
     options = {"topic": topic, "brokers": address, **more}
     given = reveal(with_defaults(STORAGES["KAFKA"], options.items()).items())
-    return SINKS["KAFKA"].open(given, Writer("app", "pairs", checkpoint, home))
+    return SINKS["KAFKA"].open(given, Writer(app, "pairs", checkpoint, home))
 
 
 def rows(keys: Iterable[int]) -> pa.Table:
@@ -108,15 +110,43 @@ def test_a_row_of_five_megabytes(topics: Topics) -> None:
     assert [len(row["word"]) for row in values(topics, topic)] == [5_000_000]
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_two_applications_write_one_topic(topics: Topics, committed: bool) -> None:
+    """They take turns with batches of the same numbers. One dies with a batch in its transaction, or after
+    it. The other goes on meanwhile, and the batch that comes again is there once."""
+    topic = topics.make(partitions=3)
+    one, other = (opened(topics.address, topic, app=app) for app in ("one", "other"))
+    for sink in (one, other):
+        sink.check(SCHEMA)
+        sink.prepare(SCHEMA)
+        assert sink.last() == -1
+    for batch in range(3):
+        one.commit(batch, written(one, rows(range(batch * 10, batch * 10 + 6))))
+        other.commit(batch, written(other, rows(range(100 + batch * 10, 106 + batch * 10))))
+    dies(topics.address, topic, "after" if committed else "before", app="one", batch=3)
+    other.commit(3, written(other, rows(range(130, 140))))
+    again = opened(topics.address, topic, app="one")
+    again.check(SCHEMA)
+    again.prepare(SCHEMA)
+    assert again.last() == (3 if committed else 2)
+    again.commit(3, written(again, rows(range(30, 40))))
+    other.commit(3, written(other, rows(range(130, 140))))
+    other.commit(4, written(other, rows(range(140, 146))))
+    again.commit(4, written(again, rows(range(40, 46))))
+    assert (again.last(), other.last()) == (4, 4)
+    each = [*range(6), *range(10, 16), *range(20, 26), *range(30, 46)]
+    assert values(topics, topic) == rows([*each, *(100 + key for key in each)]).to_pylist()
+
+
 DIES = """
 import sys
 sys.path[:0] = sys.argv[1].split(":")
 from connectors.test_kafka_sink import opened, rows, written
 from dovetail.connectors.sinks import kafka
 import os
-sink = opened(sys.argv[2], sys.argv[3])
+sink = opened(sys.argv[2], sys.argv[3], app=sys.argv[5])
 sink.prepare(rows([]).schema)
-point = sys.argv[4]
+point, batch = sys.argv[4], int(sys.argv[6])
 sink.begin()
 real = sink.producer
 class Dying:
@@ -129,20 +159,24 @@ class Dying:
         real.commit_transaction(*given)
         os._exit(9)
 sink.producer = Dying()
-sink.commit(0, written(sink, rows(range(10))))
+sink.commit(batch, written(sink, rows(range(batch * 10, batch * 10 + 10))))
 """
+
+
+def dies(address: str, topic: str, point: str, *, app: str = "app", batch: int = 0) -> None:
+    """A process that commits a batch of ten rows, and ends right before or after that."""
+    tests = Path(__file__).parents[1]
+    folders = f"{tests}:{tests.parent / 'dev'}"
+    given = (folders, address, topic, point, app, str(batch))
+    died = subprocess.run([sys.executable, "-c", DIES, *given], check=False, timeout=300)
+    assert died.returncode == 9
 
 
 @pytest.mark.parametrize("point", ["before", "after"])
 def test_a_process_that_dies_around_the_commit(topics: Topics, point: str) -> None:
     """Before it nothing is there, and after it nothing is written again."""
     topic = topics.make()
-    tests = Path(__file__).parents[1]
-    folders = f"{tests}:{tests.parent / 'dev'}"
-    died = subprocess.run(
-        [sys.executable, "-c", DIES, folders, topics.address, topic, point], check=False, timeout=300
-    )
-    assert died.returncode == 9
+    dies(topics.address, topic, point)
     sink = opened(topics.address, topic)
     sink.prepare(SCHEMA)
     assert sink.last() == (-1 if point == "before" else 0)

@@ -25,6 +25,39 @@ def sessions(relation: str, time: str, key: str, gap: int) -> str:
     return f"(SELECT *, sum(begins) OVER {turn} AS since FROM ({marked}))"
 
 
+def together(
+    left: str,
+    left_time: str,
+    left_keys: list[str],
+    right: str,
+    right_time: str,
+    right_keys: list[str],
+    gap: int,
+) -> tuple[str, str]:
+    """Both sides of a join within sessions: each row with the number of its session, made of the rows of both
+    sides that have its key. None without a key or a time."""
+    names = [f"key_{number}" for number in range(len(left_keys))]
+    key = ", ".join(names)
+
+    def marks(relation: str, time: str, keys: list[str]) -> str:
+        asked = ", ".join(f"{column} AS {name}" for column, name in zip(keys, names, strict=True))
+        known = " AND ".join(f"{column} IS NOT NULL" for column in (time, *keys))
+        return f"SELECT {asked}, {time} AS moment FROM {relation} AS own WHERE {known}"
+
+    both = f"{marks(left, left_time, left_keys)} UNION {marks(right, right_time, right_keys)}"
+    turn = f"(PARTITION BY {key} ORDER BY moment)"
+    new = f"coalesce(moment > lag(moment) OVER {turn} + INTERVAL {gap} SECOND, true)::INT"
+    begun = f"SELECT *, {new} AS begins FROM ({both})"
+    marked = f"SELECT {key}, moment, sum(begins) OVER {turn} AS since FROM ({begun})"
+
+    def with_session(relation: str, time: str, keys: list[str]) -> str:
+        same = " AND ".join(f"own.{column} = {name}" for column, name in zip(keys, names, strict=True))
+        same += f" AND own.{time} = moment"
+        return f"(SELECT own.*, since FROM {relation} AS own LEFT JOIN ({marked}) ON {same})"
+
+    return with_session(left, left_time, left_keys), with_session(right, right_time, right_keys)
+
+
 def join_text(items: str, left: str, kind: str, right: str, condition: str) -> str:
     """Semi and anti joins as EXISTS: of a SEMI JOIN without an equality DuckDB 2.0 makes the least integer of
     nulls on the left."""

@@ -20,11 +20,12 @@ import pyarrow.parquet as pq
 from pyarrow.csv import write_csv
 
 import dovetail.log
-from differential.duckdb_text import bucket, hopping, join_text, picks_text, sessions
+from differential.duckdb_text import bucket, hopping, join_text, picks_text, sessions, together
 
 ROWS = 120
 START_US = 1_700_000_000_000_000
 STREAMS = ("a", "b", "c")
+LOOKUPS = ("names", "versions")
 PARQUET = ("parquet",) * len(STREAMS)
 TYPES = {"t": "TIMESTAMP", "k": "BIGINT", "s": "STRING", "x": "INT", "d": "DOUBLE", "id": "BIGINT"}
 FUNCTIONS = """
@@ -78,6 +79,7 @@ class Maker:
         self.rng = random.Random(seed)
         self.more = random.Random(f"more of {seed}")  # so that what `rng` draws stays what it was
         self.drawn = random.Random(f"forms of {seed}")
+        self.later = random.Random(f"relations of {seed}")
         self.plain, self.forms = plain, forms
         self.shown: list[str] = []  # the columns of the last join
         self.query = Query(seed)
@@ -93,6 +95,9 @@ class Maker:
 
     def _form(self, chance: float) -> bool:
         return self.drawn.random() < chance and self.forms
+
+    def _relation(self, chance: float) -> bool:
+        return self.later.random() < chance and self.forms
 
     def _name(self) -> str:
         self.views += 1
@@ -111,6 +116,9 @@ class Maker:
         if drawn < 0.35:
             return self._closed(source), columns
         if self.plain or drawn < 0.7:
+            if self._relation(0.35):
+                united = self.later.random() < 0.4 and not self.plain  # only Spark puts inputs together
+                return (self._united if united else self._looked_up)(source), columns
             return source, columns
         name = self._name()
         number = self._number()
@@ -128,6 +136,37 @@ class Maker:
             f"SELECT t, k, id, tripled(x) AS x, shouted(s) AS s, halved(d) AS d FROM {source} WHERE {kept}",
             f"SELECT t, k, id, x * 3 AS x, upper(s) AS s, d / 2 AS d FROM {source} WHERE {kept}",
         )
+        return name
+
+    def _united(self, source: str) -> str:
+        """A view of the rows of two inputs, or of some of them."""
+        name, items = self._name(), "t, k, s, x, d, id"
+        other = self.later.choice([one for one in STREAMS if one != source])
+        kept = self.later.choice(("", " WHERE x > 0", " WHERE id % 5 <> 2"))
+        self._view(name, f"SELECT {items} FROM {source} UNION ALL SELECT {items} FROM {other}{kept}")
+        return name
+
+    def _looked_up(self, source: str) -> str:
+        """A view of rows with what a table says of their key: as it is, or as it was at their time."""
+        name, kind = self._name(), self.later.choice(("", "LEFT "))
+        items = "l.t AS t, l.k AS k, u.s AS s, l.x AS x, u.d AS d, l.id AS id"
+        selected = f"SELECT {items} FROM {source} AS l"
+        if self.later.random() < 0.5:
+            key = self.later.choice(("l.k = u.k", "l.s = u.s", "l.k = u.k AND l.s = u.s"))
+            if not kind and self.later.random() < 0.4:
+                key += " AND l.x < u.id"
+            self._view(
+                name,
+                f"{selected} {kind}JOIN TABLE names AS u ON {key}",
+                f"{selected} {kind}JOIN names AS u ON {key}",
+            )
+        else:
+            key = self.later.choice(("l.k = u.k", "l.s = u.s"))
+            self._view(
+                name,
+                f"{selected} {kind}JOIN TABLE versions FOR SYSTEM_TIME AS OF l.t AS u ON {key}",
+                f"{selected} ASOF {kind}JOIN versions AS u ON {key} AND l.t >= u.t",
+            )
         return name
 
     def _condition_here(self) -> str:
@@ -230,7 +269,14 @@ class Maker:
         conditions = " AND ".join(on)
         pql_on = conditions if within else f"{conditions} AND {window}"
         sql_on = f"{conditions} AND {sql_window or window}"
-        sql = join_text(items, relation, kind, other, sql_on)
+        from_left, from_right = relation, other
+        if within and "HOPPING" not in within and not cast and self._relation(0.4):
+            gap = self.later.choice((2, 5))
+            within = f" WITHIN SESSION '{gap} seconds' OF l.{columns['t']}, r.t"
+            lefts, rights = [columns[key] for key in keys], keys
+            from_left, from_right = together(relation, columns["t"], lefts, other, "t", rights, gap)
+            sql_on = f"{conditions} AND l.since = r.since"
+        sql = join_text(items, from_left, kind, from_right, sql_on)
         if "HOPPING" in within:
             both = (hopping(relation, columns["t"], seconds), hopping(other, "t", seconds))
             sql = join_text(items, both[0], kind, both[1], f"{conditions} AND l.since = r.since")
@@ -238,7 +284,7 @@ class Maker:
         if kind in PICKING and read in STREAMS and self.more.random() < 0.3 and "HOPPING" not in within:
             pick, order = self._pick(columns["t"])
             options = f' WITH (match = "one", pick = {pick})'
-            sql = picks_text(items, relation, kind, other, sql_on, order)
+            sql = picks_text(items, from_left, kind, from_right, sql_on, order)
         condition = f"ON {pql_on}"
         if within and not cast and columns["k"] == "k" and self._form(0.7):
             condition = f"USING ({', '.join(keys)})"
@@ -352,7 +398,8 @@ def random_query(seed: int, *, plain: bool, forms: bool = True) -> Query:
 def write_streams(
     folder: Path, sources: Sequence[str] = PARQUET, home: str = "", files: int = 1
 ) -> dict[str, pa.Table]:
-    """The rows of all streams, written where `declared` reads them. Gives the tables."""
+    """The rows of all streams and of the tables that they are looked up in, written where `application` reads
+    them. Gives the tables."""
     tables = {name: stream(number) for number, name in enumerate(STREAMS)}
     for (name, table), source in zip(tables.items(), sources, strict=True):
         (folder / name).mkdir()
@@ -360,6 +407,10 @@ def write_streams(
         for number in range(files):
             rows = table.slice(number * each, each)
             write_rows(rows, folder / name / f"{number:03}", source.split()[0], name, home)
+    for number, name in enumerate(LOOKUPS, len(STREAMS)):
+        (folder / name).mkdir()
+        tables[name] = stream(number).slice(0, 30)
+        pq.write_table(tables[name], folder / name / "0.parquet")
     return tables
 
 
@@ -400,6 +451,11 @@ def application(
 ) -> str:
     """The PQL of an application with some queries."""
     inputs = [declared(name, source, folder) for name, source in zip(STREAMS, sources, strict=True)]
+    columns = ", ".join(f"{column} {type_}" for column, type_ in TYPES.items())
+    inputs += [
+        f'CREATE LOOKUP TABLE names ({columns}) FROM PARQUET("{folder}/names");',
+        f'CREATE LOOKUP TABLE versions ({columns}) FROM PARQUET("{folder}/versions", valid_from = t);',
+    ]
     statements = [statement for query in queries for statement in query.pql]
     return "\n".join(
         ["CREATE APPLICATION random;", f"SET TIME ZONE '{zone}';", FUNCTIONS, *inputs, *statements]

@@ -1,6 +1,7 @@
 """Random queries give DuckDB's answers: all kinds of joins, with and without keys, windows, chains,
 functions, picks, views of closed windows and of ranked and distinct rows in them, keys by a CAST, USING,
-CTEs, hopping windows and early results.
+CTEs, hopping windows and early results, sessions of both sides, and rows looked up in a table as it is or as
+it was at their time. On Spark there are also unions of inputs (`tests/spark/test_random_queries.py`).
 
 A seed that failed stays in `FAILED`. `DOVETAIL_RANDOM_QUERIES=500` asks for more of them."""
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from dovetail.engine.handover import Request, Requests, TakeoverAnswer, answer
 from dovetail.errors import CorruptFile, InputError, PlanError, StateError
 from dovetail.log import document
+from dovetail.log.category import Category
 from dovetail.log.homes.filesystem import open_store
 from dovetail.log.homes.lease import document as lease_document
 from dovetail.service.applications import Holders
@@ -243,18 +245,24 @@ def test_an_application_that_runs_by_hand_is_left_alone(kept: Kept) -> None:
 
 
 def test_a_deleted_application_is_gone_after_a_day_and_not_before(kept: Kept) -> None:
+    """And then its mark holds back nothing in a category of others."""
     want(kept.home, FIRST)
+    others = Category.create(kept.home, "others", pa.schema([("id", pa.int64())]), buckets=1)
+    others.set_reader("clicks.v", 0, application="clicks")
+    open_store(kept.home).make_folder("apps/clicks/state/v")
     kept.until("running")
     want(kept.home, replace(FIRST.next("deleted", "ada", state="deleted"), at_us=kept.now_us))
     kept.until("stopped")
     kept.now_us += RECOVERABLE_US
     kept.keeper.step()
     assert find_wanted(kept.home, "clicks") is not None
+    assert others.readers() == {"clicks.v": 0}
     kept.now_us += SECOND
     kept.keeper.step()
     kept.keeper.step()
     assert find_wanted(kept.home, "clicks") is None
     assert kept.keeper.decisions == {}
+    assert others.readers() == {}
 
 
 def test_a_record_of_a_process_that_is_gone_means_nothing(kept: Kept) -> None:

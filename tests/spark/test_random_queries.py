@@ -11,7 +11,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from differential.random_queries import Query, final, random_query, write_streams
+from differential.random_queries import STREAMS, Query, final, random_query, write_streams
 from differential.random_queries import application as text_of
 from laws.effort import THOROUGH
 from spark.application import Application
@@ -37,10 +37,19 @@ def answer(query: Query, tables: dict[str, pa.Table]) -> Counter[tuple[object, .
     return Counter(db.execute(f"FROM {query.table}_answer").fetchall())
 
 
+def without_empty_texts(rows: pa.Table) -> pa.Table:
+    """As Spark reads them from CSV: an empty text is null, also in quotes."""
+    texts = pa.array([text or None for text in rows["s"].to_pylist()], pa.string())
+    return rows.set_column(rows.schema.get_field_index("s"), "s", texts)
+
+
 @pytest.mark.parametrize("first", SEEDS[::EACH])
 def test_queries_together_are_duckdbs(application: Application, first: int) -> None:
     sources = SOURCES[first // EACH % len(SOURCES)]
     tables = write_streams(application.folder, sources, application.home, files=2)
+    for name, source in zip(STREAMS, sources, strict=True):
+        if source == "csv":
+            tables[name] = without_empty_texts(tables[name])
     queries = [random_query(seed, plain=False) for seed in range(first, first + EACH)]
     application.run(text_of(queries, "{here}", sources, ZONE))
     for query in queries:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +14,11 @@ from dovetail.log import compaction, definition, document, history, retention
 from dovetail.log.category import Category
 from dovetail.log.compaction import FileShape
 from dovetail.log.limits import DEFAULTS, ROLES, Limits, Role, keep, set_limits
+from home_files import begin, change, content, end, everything
 
 DAY_US = 86_400_000_000
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+Made = Callable[[Role], Category]
 
 
 @pytest.fixture
@@ -30,19 +29,15 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return clock
 
 
-def made(home: Path, role: Role) -> Category:
-    return Category.create(str(home), f"app.{role}", SCHEMA, buckets=4, role=role)
-
-
-def touch(category: Category, reader: str, now_us: int) -> None:
-    """As if the mark had been written at that time."""
-    os.utime(Path(category.where, "readers", f"{reader}.json"), (now_us / 1e6, now_us / 1e6))
+@pytest.fixture
+def made(homes: Callable[[str], str]) -> Made:
+    return lambda role: Category.create(homes("home"), f"app.{role}", SCHEMA, buckets=4, role=role)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_category_has_limits(tmp_path: Path, put: Any, role: Role, now: list[int]) -> None:
+def test_every_category_has_limits(made: Made, put: Any, role: Role, now: list[int]) -> None:
     """A day between commits: what an application writes goes after a week, what people append stays."""
-    category = made(tmp_path, role)
+    category = made(role)
     for number in range(10):
         put(category, number * 10)
         now[0] += DAY_US
@@ -50,8 +45,8 @@ def test_every_category_has_limits(tmp_path: Path, put: Any, role: Role, now: li
     assert category.limits() == DEFAULTS[role]
 
 
-def test_what_a_query_says_holds_and_what_it_does_not_say_stays(tmp_path: Path) -> None:
-    category = made(tmp_path, "output")
+def test_what_a_query_says_holds_and_what_it_does_not_say_stays(made: Made) -> None:
+    category = made("output")
     keep(category, None, None)
     assert category.limits() == DEFAULTS["output"]
     keep(category, DAY_US, None)
@@ -67,15 +62,15 @@ def test_what_a_query_says_holds_and_what_it_does_not_say_stays(tmp_path: Path) 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if DEFAULTS[role].age_us])
 def test_whoever_appends_sees_to_it(
-    tmp_path: Path, put: Any, role: Role, now: list[int], monkeypatch: pytest.MonkeyPatch
+    made: Made, put: Any, role: Role, now: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "SHAPE", FileShape(span=4, fan=3, recent=2))
-    category = made(tmp_path, role)
+    category = made(role)
     for number in range(40):
         put(category, number * 10)
         now[0] += DAY_US
     assert category.next_commit() - category.first_commit() <= 7 + 4
-    assert sum(len(files) for _, _, files in os.walk(category.where)) < 40
+    assert len(everything(category)) < 40
 
 
 def test_by_size(category: Category, put: Any, ids: Any) -> None:
@@ -103,28 +98,28 @@ def test_by_size_in_bundles(category: Category, put: Any, ids: Any, monkeypatch:
     assert sorted(ids(category)) == [*range(1100, 1300)]
 
 
-def test_a_reader_holds_rows_back_beyond_the_limits(tmp_path: Path, put: Any, now: list[int]) -> None:
-    category = made(tmp_path, "view")
-    (tmp_path / "apps" / "app").mkdir(parents=True)
+def test_a_reader_holds_rows_back_beyond_the_limits(made: Made, put: Any, now: list[int]) -> None:
+    """The rows are a month old, and the mark is of today."""
+    category = made("view")
+    begin(category, "app")
+    now[0] -= 30 * DAY_US
     for number in range(6):
         put(category, number * 10)
     now[0] += 30 * DAY_US
     category.set_reader("app.next", 2, application="app")
-    touch(category, "app.next", now[0])
     assert category.retain() == 2
-    shutil.rmtree(tmp_path / "apps")
+    end(category, "app")
     (mark,) = category.marks()
     assert mark.gone == "application app is no longer in this home"
     assert category.readers() == {}
     assert category.retain() == 3
 
 
-def test_a_mark_that_nobody_renews_expires_with_the_rows(tmp_path: Path, put: Any, now: list[int]) -> None:
-    category = made(tmp_path, "output")
+def test_a_mark_that_nobody_renews_expires_with_the_rows(made: Made, put: Any, now: list[int]) -> None:
+    category = made("output")
     for number in range(6):
         put(category, number * 10)
     category.set_reader("notebook", 1)
-    touch(category, "notebook", now[0])
     assert category.retain(now_us=now[0] + 6 * DAY_US) == 1
     assert category.retain(now_us=now[0] + 8 * DAY_US) == 4
 
@@ -138,18 +133,18 @@ def test_without_a_limit_of_age_a_mark_never_expires(category: Category, put: An
 
 def test_a_removed_application_holds_back_no_input(category: Category, put: Any) -> None:
     for name in ("stays", "goes"):
-        Path(category.home, "apps", name).mkdir(parents=True)
+        begin(category, name)
     for number in range(6):
         put(category, number * 10)
     category.set_reader("goes.v", 1, application="goes")
     category.set_reader("stays.v", 4, application="stays")
     assert category.retain() == 1
-    Path(category.home, "apps", "goes").rmdir()
+    end(category, "goes")
     assert category.retain() == 3
 
 
-def test_the_side_of_a_removed_application_is_of_no_use(tmp_path: Path, put: Any) -> None:
-    category = made(tmp_path, "side")
+def test_the_side_of_a_removed_application_is_of_no_use(made: Made, put: Any) -> None:
+    category = made("side")
     for number in range(6):
         put(category, number * 10)
     assert category.retain() == 0
@@ -169,23 +164,21 @@ def test_the_side_of_a_removed_application_is_of_no_use(tmp_path: Path, put: Any
     ],
 )
 def test_categories_of_older_releases_have_a_role_too(
-    tmp_path: Path, name: str, columns: list[str], role: Role, forget: Callable[[], None]
+    homes: Callable[[str], str], name: str, columns: list[str], role: Role, forget: Callable[[], None]
 ) -> None:
     """Their `category.json` says none, and `first.json` and the readers' marks have version 1."""
-    (tmp_path / "apps" / "shop").mkdir(parents=True)
     schema = pa.schema([(column, pa.int64()) for column in columns])
-    category = Category.create(str(tmp_path), name, schema, buckets=1)
-    path = Path(category.where, "category.json")
-    body = document.decode(path.read_bytes(), definition.KIND, 1, where="", remedy="")
+    category = Category.create(homes("home"), name, schema, buckets=1)
+    begin(category, "shop")
+    body = document.decode(content(category, "category.json"), definition.KIND, 1, where="", remedy="")
     del body["role"]
-    path.write_bytes(document.encode(definition.KIND, 1, body))
-    Path(category.where, "first.json").write_bytes(
-        document.encode(history.KIND, 1, {"category": category.id, "first_commit": 0})
-    )
+    change(category, "category.json", document.encode(definition.KIND, 1, body))
+    first = {"category": category.id, "first_commit": 0}
+    change(category, "first.json", document.encode(history.KIND, 1, first))
     mark = {"category": category.id, "reader": "shop.v", "needs_commit": 0}
-    Path(category.where, "readers", "shop.v.json").write_bytes(document.encode(retention.KIND, 1, mark))
+    change(category, "readers/shop.v.json", document.encode(retention.KIND, 1, mark))
     forget()
-    category = Category.open(str(tmp_path), name)
+    category = Category.open(homes("home"), name)
     assert category.limits() == DEFAULTS[role]
     assert category.first_commit() == 0
     assert category.readers() == {"shop.v": 0}
@@ -196,7 +189,7 @@ def test_limits_that_do_not_read_delete_nothing(category: Category, put: Any) ->
     for number in range(6):
         put(category, number * 10)
     set_limits(category, Limits(0, 0))
-    Path(category.where, "retention.json").write_text("{}")
+    change(category, "retention.json", b"{}")
     with pytest.raises(CorruptFile, match="corrupt") as caught:
         category.retain()
     assert "dovetail log retain clicks" in (caught.value.hint or "")

@@ -79,6 +79,9 @@ class Store(Protocol):
 
     def make_folder(self, folder: str) -> None: ...
 
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder and the folders in it, except those that have files."""
+
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         """Write a file under a name of its own."""
 

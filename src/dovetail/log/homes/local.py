@@ -118,6 +118,11 @@ class LocalStore:
             if not os.path.isdir(self._path(folder)):
                 raise NotADirectoryError(errno.ENOTDIR, "a file is in the way", path)
 
+    def remove_folder(self, folder: str) -> None:
+        for path, _, _ in os.walk(self._path(folder), topdown=False):
+            with contextlib.suppress(OSError):  # it has files, or is gone already
+                os.rmdir(path)
+
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         with self._temporary(path, fill) as temporary:
             os.rename(temporary, self._path(path))

@@ -108,6 +108,15 @@ class RemoteStore:
             self._filesystem.create_dir(self._path(folder), recursive=True)
         self._made.add(folder)
 
+    def remove_folder(self, folder: str) -> None:
+        for name in self.folders(folder):
+            self.remove_folder(f"{folder}/{name}")
+        if self._list(folder):
+            return
+        self._made.discard(folder)
+        with contextlib.suppress(FileNotFoundError), self._trouble("delete", folder):
+            self._filesystem.delete_dir(self._path(folder))
+
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         self._claims.check()
         file_crash_point(path, "begun")

@@ -29,6 +29,7 @@ def remove_application(home: str, application: str) -> None:
         remove_category(store, name)
     store.delete(application_path(application))
     delete_folder(store, f"apps/{application}")
+    store.remove_folder(f"apps/{application}")  # while it is there, readers' marks hold rows back
     forget_end(home, application)
     log_path(home, application).unlink(missing_ok=True)
     forget_wanted(home, application)

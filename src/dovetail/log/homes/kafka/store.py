@@ -153,6 +153,9 @@ class KafkaStore:
     def make_folder(self, folder: str) -> None:
         """A folder is there when it has a file."""
 
+    def remove_folder(self, folder: str) -> None:
+        """It is gone with its last file."""
+
     def write(self, path: str, fill: Callable[[Output], None]) -> None:
         with self.writing() as write:
             write(path, fill)
