@@ -1,6 +1,8 @@
 """Asks Spark's analyzer which types each of its functions refuses, and writes it down for `check`.
 
-    .venv/bin/python dev/dovetail_dev/spark_argument_types.py    writes plan/spark_argument_types.json
+    PYTHONPATH=dev .venv/bin/python -m dovetail_dev.spark_argument_types
+
+writes src/dovetail/plan/spark_argument_types.json
 
 A call with NULL everywhere is tried first: where that is refused, nothing is said of the function. Then each
 argument gets each type in turn, and what the analyzer calls a mismatch of types is a refusal. It takes some
@@ -10,15 +12,16 @@ minutes.
 from __future__ import annotations
 
 import json
-import logging
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from dovetail.plan.functions import TIME_WINDOWS
 from dovetail.plan.spark_functions import spark_functions
+from dovetail_dev.spark_analyzer import analyzer, refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FILE = Path(__file__).parents[2] / "src" / "dovetail" / "plan" / "spark_argument_types.json"
 FORMAT = 1
@@ -41,13 +44,8 @@ def refused(spark: SparkSession, name: str, count: int) -> list[list[str]] | Non
     """For each argument, the kinds of types that are refused; None: nothing can be said."""
 
     def analyzed(given: list[str]) -> str:
-        try:
-            jvm.sql(f"SELECT {name}({', '.join(given)})")
-        except Exception as error:  # PySpark's own errors say the same in a thousand lines
-            return str(getattr(error, "_desc", "refused"))[:60]
-        return ""
+        return refusal(spark, f"SELECT {name}({', '.join(given)})")
 
-    jvm = spark._jsparkSession
     nothing = ["NULL"] * count
     if analyzed(nothing):
         return None
@@ -83,13 +81,5 @@ def rendered(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    logging.disable()
-    FILE.write_text(rendered(dumped(session)))
+    FILE.write_text(rendered(dumped(analyzer())))
     print(f"{FILE}: {FILE.stat().st_size:,} bytes")

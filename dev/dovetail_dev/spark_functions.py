@@ -1,11 +1,22 @@
-"""Reads from Spark's own classes which functions it has and how many arguments they take, and writes it down
-for `check`, which has no JVM.
+"""Finds which functions Spark has and how many arguments they take, and writes it down for `check`, which has
+no JVM.
 
-    .venv/bin/python dev/dovetail_dev/spark_functions.py    writes src/dovetail/plan/spark_functions.json
+    PYTHONPATH=dev .venv/bin/python -m dovetail_dev.spark_functions
+
+writes src/dovetail/plan/spark_functions.json
 
 Spark registers a function by a name and a class, and builds the call with one of the class's constructors
-that take expressions. Both are in the class files of its jars, and so are the words of its documentation. A
-function that a method builds, not a constructor, takes any number of arguments here.
+that take expressions. Both are in the class files of its jars, and so are the words of its documentation.
+
+The classes do not say all. A method may build the call, a constructor may take a sequence, and of a function
+that Spark replaces by another one, a constructor has the replacement as one more argument. So Spark's
+analyzer is asked too: each function is called with no NULL, one NULL, up to `MOST_ARGUMENTS`, and a number
+counts as taken unless the analyzer refuses the call for it. What takes the most that is asked takes any
+number from its least on.
+
+No number is known, and any passes, where Spark reads the call in its own way (`cast`, `when`, `in`), and
+where it takes any number (`array`, `concat`). Spark's builders of `hour`, `minute` and `second` ignore what
+follows the first argument, so these take one or more.
 """
 
 from __future__ import annotations
@@ -17,10 +28,18 @@ import zipfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dovetail_dev.spark_analyzer import analyzer, refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FILE = Path(__file__).parents[2] / "src" / "dovetail" / "plan" / "spark_functions.json"
-FORMAT = 1
+FORMAT = 2
+MOST_ARGUMENTS = 8
+WRONG_NUMBER = ("[WRONG_NUM_ARGS", "[REQUIRED_PARAMETER_NOT_FOUND]")
+"""How the analyzer begins when it refuses a call for the number of its arguments."""
 REGISTRY = "org/apache/spark/sql/catalyst/analysis/FunctionRegistry$"
 REGISTERED_ELSEWHERE = ("struct", "when")
 EXPRESSION = "Lorg/apache/spark/sql/catalyst/expressions/Expression;"
@@ -180,13 +199,18 @@ def counts(made_by: ClassFile) -> list[int] | None:
     return sorted(taken) or None
 
 
-def signatures(name: str, made_by: ClassFile) -> list[str]:
-    usage = next((text.removeprefix("usage=") for text in made_by.texts if text.startswith("usage=")), "")
-    found = re.findall(r"^\s*_FUNC_(\(.*?\))(?= +-|\s*$)", usage, re.M)
+def signatures(name: str, usage: str) -> list[str]:
+    """The forms of a call, as the words of Spark's documentation begin with them."""
+    found = re.findall(rf"^\s*(?:_FUNC_|{name})(\(.*?\))(?= +-|\s*$)", usage, re.M)
     return [f"{name}{one}"[:120] for one in dict.fromkeys(re.sub(r"\s+", " ", one) for one in found)]
 
 
-def dumped() -> dict[str, Any]:
+def usage_of(made_by: ClassFile) -> str:
+    return next((text.removeprefix("usage=") for text in made_by.texts if text.startswith("usage=")), "")
+
+
+def from_classes() -> dict[str, Any]:
+    """What the class files say. No counts: they do not say it."""
     import pyspark
 
     jars = Path(pyspark.__file__).parent / "jars"
@@ -197,8 +221,39 @@ def dumped() -> dict[str, Any]:
             functions[name] = {"counts": None, "signatures": []}
             if made_by is not None and f"{made_by}.class" in classes.NameToInfo:
                 found = ClassFile(classes.read(f"{made_by}.class"))
-                functions[name] = {"counts": counts(found), "signatures": signatures(name, found)}
+                functions[name] = {"counts": counts(found), "signatures": signatures(name, usage_of(found))}
     return {"format": FORMAT, "spark": version("pyspark"), "functions": functions}
+
+
+def taken(spark: SparkSession, name: str) -> list[int]:
+    """The numbers of arguments, up to the most, that the analyzer does not refuse."""
+    return [
+        count
+        for count in range(MOST_ARGUMENTS + 1)
+        if not refusal(spark, f"SELECT {name}({', '.join(['NULL'] * count)})").startswith(WRONG_NUMBER)
+    ]
+
+
+def asked(spark: SparkSession, name: str, known: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a function when the analyzer was asked as well. `known`: what the classes say."""
+    found = taken(spark, name)
+    if not found or (found[-1] == MOST_ARGUMENTS and known["counts"] is not None):
+        return known
+    said: dict[str, Any] = {"counts": found if found[-1] < MOST_ARGUMENTS else None}
+    if found[0] > 0 and said["counts"] is None:
+        said["at_least"] = found[0]
+    return {**said, "signatures": known["signatures"] or signatures(name, _described(spark, name))}
+
+
+def _described(spark: SparkSession, name: str) -> str:
+    lines = [str(row[0]) for row in spark.sql(f"DESCRIBE FUNCTION `{name}`").collect()]
+    return next((line.removeprefix("Usage: ") for line in lines if line.startswith("Usage: ")), "")
+
+
+def dumped(spark: SparkSession) -> dict[str, Any]:
+    found = from_classes()
+    found["functions"] = {name: asked(spark, name, said) for name, said in found["functions"].items()}
+    return found
 
 
 def rendered(found: dict[str, Any]) -> str:
@@ -209,5 +264,5 @@ def rendered(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(rendered(dumped()))
+    FILE.write_text(rendered(dumped(analyzer())))
     print(f"{FILE}: {FILE.stat().st_size:,} bytes")

@@ -314,6 +314,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "connectors/avro_schema.py": "schemas of a registry that is others'; one that does not fit is refused",
     "connectors/schema_registry.py": "answers of a registry that is others'",
     "plan/spark_argument_types.py": "a file of the package, which a test compares with Spark's analyzer",
+    "plan/spark_operator_types.py": "a file of the package, which a test compares with Spark's analyzer",
     "pql/modules.py": "a module of people",
     "service/access/oidc.py": "a document, and answers of an identity provider that is others'",
     "service/access/people.py": "documents; tests/service/test_access.py damages one",

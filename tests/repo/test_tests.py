@@ -15,7 +15,7 @@ from dovetail.service.checkout import checkout_root
 ROOT = checkout_root()
 TESTS = ROOT / "tests"
 HARNESSES = (TESTS, ROOT / "bench", ROOT / "dev")
-ASKS_JAVA = ("dovetail_dev/spark_argument_types.py",)
+ASKS_JAVA = ("dovetail_dev/spark_analyzer.py",)
 """PySpark has no public way to ask its JVM."""
 PUBLIC = {"_replace": "of a named tuple", "_asdict": "of a named tuple", "_exit": "of `os`"}
 """Names that begin with an underscore only so that they clash with no field, or by tradition."""

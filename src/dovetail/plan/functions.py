@@ -104,6 +104,11 @@ _RESULTS = {
     "timestamp_seconds to_timestamp window_end window_start",
 }
 RETURN_TYPES = {name: type_ for type_, names in _RESULTS.items() for name in _names(names)}
+RESULT_VARIES = {
+    **dict.fromkeys(("avg", "mean"), ("DECIMAL",)),
+    **dict.fromkeys(("lpad", "rpad", "substr", "substring"), ("BINARY",)),
+}
+"""Types of the first argument for which a function returns another type than it usually does."""
 ARGUMENT_IS_RESULT = frozenset(("abs", "max", "min", "first", "last", "any_value", "negative", "positive"))
 """The result is of the first argument's type."""
 

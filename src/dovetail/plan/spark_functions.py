@@ -1,8 +1,8 @@
-"""The functions that Spark has, and how many arguments they take: what its classes say
+"""The functions that Spark has, and how many arguments they take: what its classes and its analyzer say
 (`dev/dovetail_dev/spark_functions.py`), so that no JVM is needed to look at a query.
 
-Law: a call that is refused here, Spark refuses. A function that Spark builds in its own way takes any number
-of arguments here, and Spark judges it.
+Law: a call that is refused here, Spark refuses. A call that Spark's parser reads in its own way takes any
+number of arguments here, and Spark judges it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from importlib.resources import files
 
 from dovetail.errors import UnknownVersion
 
-FORMAT = 1
+FORMAT = 2
 FILE = "spark_functions.json"
 
 
 @dataclass(frozen=True)
 class SparkFunction:
-    """`counts` None: any number. `signatures`: as Spark documents them."""
+    """`counts` None: any number from `at_least` on. `signatures`: as Spark documents them."""
 
     name: str
     counts: tuple[int, ...] | None
     signatures: tuple[str, ...]
+    at_least: int = 0
 
     def takes(self, count: int) -> bool:
-        return self.counts is None or count in self.counts
+        return count >= self.at_least if self.counts is None else count in self.counts
 
     @property
     def signature(self) -> str | None:
@@ -36,8 +37,10 @@ class SparkFunction:
 
     @property
     def count_words(self) -> str:
-        """`2 arguments`, `1 to 3 arguments`, `2 or 4 arguments`."""
-        counts = self.counts or ()
+        """`2 arguments`, `1 to 3 arguments`, `2 or 4 arguments`, `at least 2 arguments`."""
+        if self.counts is None:
+            return f"at least {self.at_least} argument{'' if self.at_least == 1 else 's'}"
+        counts = self.counts
         if counts == (0,):
             return "no arguments"
         dense = len(counts) > 2 and counts[-1] - counts[0] == len(counts) - 1
@@ -63,7 +66,10 @@ def spark_functions() -> SparkFunctions:
         )
     functions = {
         name: SparkFunction(
-            name, None if one["counts"] is None else tuple(one["counts"]), tuple(one["signatures"])
+            name,
+            None if one["counts"] is None else tuple(one["counts"]),
+            tuple(one["signatures"]),
+            one.get("at_least", 0),
         )
         for name, one in said["functions"].items()
     }

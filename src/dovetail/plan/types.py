@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 from dovetail.plan.dialect import PqlSpark
 from dovetail.plan.functions import (
     ARGUMENT_IS_RESULT,
+    RESULT_VARIES,
     RETURN_TYPES,
     RETURNS,
     SAME_TYPE,
@@ -163,8 +164,13 @@ def type_of(node: exp.Expr, environment: Environment) -> str | None:
         return "BOOLEAN"
     if isinstance(node, exp.TryCast):
         return str(node.args["to"].sql(dialect=PqlSpark, identify=False))
-    if isinstance(node, (exp.DPipe, exp.Trim, exp.Substring)):
+    if isinstance(node, exp.Trim):
         return "STRING"
+    if isinstance(node, exp.Substring):
+        return _text(type_of(node.this, environment))
+    if isinstance(node, exp.DPipe):
+        types = (type_of(operand, environment) for operand in (node.this, node.expression))
+        return next((None for type_ in types if _text(type_) is None), "STRING")
     if isinstance(node, ARITHMETIC):
         return _arithmetic(node, environment)
     if isinstance(node, exp.Case):
@@ -186,6 +192,11 @@ def literal_type(node: exp.Literal) -> str:
         if "e" in text.lower()
         else f"DECIMAL({max(1, len(text) - 1)}, {len(text.partition('.')[2])})"
     )
+
+
+def _text(type_: str | None) -> str | None:
+    """The type of a piece of a text, or of a text with more behind it. Bytes and arrays are no text."""
+    return None if head(type_ or "") in ("BINARY", "ARRAY") else "STRING"
 
 
 def _arithmetic(node: exp.Expr, environment: Environment) -> str | None:
@@ -221,10 +232,9 @@ def _call(node: exp.Expr, environment: Environment) -> str | None:
     if RETURNS in node.meta:
         return str(node.meta[RETURNS])
     given = arguments(node)
-    if name in ("avg", "mean") and given and head(type_of(given[0], environment) or "DECIMAL") == "DECIMAL":
-        return None
     if name in RETURN_TYPES:
-        return RETURN_TYPES[name]
+        first = type_of(given[0], environment) if given and name in RESULT_VARIES else RETURN_TYPES[name]
+        return RETURN_TYPES[name] if first and head(first) not in RESULT_VARIES.get(name, ()) else None
     if name in SAME_TYPE:
         return type_of(given[0], environment) if name == "nullif" and given else _one_type(given, environment)
     if not given:

@@ -14,7 +14,7 @@ from dovetail.pql.check import check
 
 
 def test_the_file_is_of_the_spark_that_is_installed() -> None:
-    """If this fails: .venv/bin/python dev/dovetail_dev/spark_argument_types.py."""
+    """If this fails: PYTHONPATH=dev .venv/bin/python -m dovetail_dev.spark_argument_types."""
     said = json.loads(files("dovetail.plan").joinpath(FILE).read_text())
     assert (said["format"], said["spark"]) == (FORMAT, version("pyspark"))
     assert said["functions"].keys() <= spark_functions().functions.keys()

@@ -9,6 +9,7 @@ from dovetail.plan.rules.chain_joins import chain_joins
 from dovetail.plan.rules.check_argument_types import check_argument_types
 from dovetail.plan.rules.check_calls import check_calls
 from dovetail.plan.rules.check_lookups import check_lookups
+from dovetail.plan.rules.check_operators import check_operators
 from dovetail.plan.rules.check_queries import check_queries
 from dovetail.plan.rules.compare_beside_keys import compare_beside_keys
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
@@ -44,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     chain_joins,
     turn_right_joins,
     check_argument_types,
+    check_operators,
     infer_types,
     cast_arguments,
     take_in_topics,
