@@ -27,7 +27,8 @@ def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Sch
         begin = begin[: begin.rfind(b"\n") + 1]
     try:
         if form == "json":
-            found = pyarrow.json.read_json(io.BytesIO(begin)).schema
+            rows = pyarrow.json.read_json(io.BytesIO(begin))
+            found = pa.schema(zip(rows.column_names, map(_times_in_text, rows.columns), strict=True))
         else:
             headed = given.get("header", "true").lower() == "true"
             found = pyarrow.csv.read_csv(
@@ -47,6 +48,19 @@ def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Sch
             hint="name the columns: CREATE INPUT TABLE t (a INT, b STRING) FROM ...",
         ) from error
     return pa.schema([(field.name, _kept(field.type)) for field in found])
+
+
+def _times_in_text(column: pa.ChunkedArray) -> pa.DataType:
+    """Arrow's reader of JSON finds times in whole seconds only; others are still text."""
+    if not pa.types.is_string(column.type) or column.null_count == len(column):
+        return column.type
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        try:
+            column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        return kind
+    return column.type
 
 
 def _kept(kind: pa.DataType) -> pa.DataType:

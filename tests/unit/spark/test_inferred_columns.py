@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -73,6 +74,21 @@ def test_of_text_files(form: str, tmp_path: Path) -> None:
     (tmp_path / "files" / "0").write_text(TEXT[form])
     found = declared(f'FILES("{tmp_path}/files", format = "{form}")', tmp_path)
     assert found == "t TIMESTAMP, k STRING, x BIGINT, d DOUBLE, b BOOLEAN, e STRING"
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["2023-11-14T22:13:20.5", "2023-11-14 22:13:21", None], "TIMESTAMP"),
+        (["2023-11-14T22:13:20.25Z", "2023-11-14T22:13:20+01:00"], "TIMESTAMP"),
+        (["2023-11-14T22:13:20.5", "noon"], "STRING"),
+        (["2023-11-14T22:13:20.5Z", "2023-11-14T22:13:20.5"], "STRING"),
+    ],
+)
+def test_times_in_json_may_have_fractions(texts: list[str | None], found: str, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "0").write_text("\n".join(json.dumps({"t": text}) for text in texts))
+    assert declared(f'FILES("{tmp_path}/files", format = "json")', tmp_path) == f"t {found}"
 
 
 @pytest.mark.parametrize("lake", ["DELTA", "ICEBERG"])
