@@ -77,7 +77,7 @@ def test_a_change_that_is_refused_is_not_tried(app: Running, capsys: pytest.Capt
 
 
 def test_nothing_is_left_of_a_shadow_that_cannot_be(app: Running, capsys: pytest.CaptureFixture[str]) -> None:
-    assert deploy(app, join(9, 5, select="CAST(a.id AS INT) AS l, b.id AS r")) == 1
+    assert deploy(app, join(9, 5, select="a.id AS l, b.id AS r, CAST(a.id AS INT) AS small")) == 1
     assert "needs Spark" in capsys.readouterr().err
     assert run_command("shadow", "app", "--home", app.home) == 1
     assert "has no shadow" in capsys.readouterr().err

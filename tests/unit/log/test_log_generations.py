@@ -322,7 +322,7 @@ def test_a_category_without_rows_takes_any_columns(tmp_path: Path) -> None:
     category = grown(first, A)
     put(category, 0)
     history.forget()
-    assert [row["a"] for row in read(Category.open(category.home, "c"))] == [0, 1, 2, 3]
+    assert [row["a"] for row in by_time(read(Category.open(category.home, "c")))] == [0, 1, 2, 3]
 
 
 def test_rows_of_a_generation_that_was_left_out_are_read_if_they_fit(tmp_path: Path) -> None:
