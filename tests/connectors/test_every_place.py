@@ -1,11 +1,12 @@
 """One application between all kinds of places: a topic and tables of two lakes come in, and joins go to a
-topic, to files, to both lakes and to a database. It runs live on two workers, is scaled down and up, goes on
-with what is there, changes where one of its tables goes, and is drained. One topic is an input of two joins,
-and one join is an input of another."""
+topic, to files of each format, to both lakes, to tables of Hive and to a database. It runs live on two
+workers, is scaled down and up, goes on with what is there, changes where one of its tables goes, and is
+drained. One topic is an input of two joins, and one join is an input of another."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from connectors.test_kafka_in import write
 from connectors.topics import Topics
 from dovetail.engine.step_log import StepLog
 from dovetail.service.scaling import joins_of, scale_application
+from dovetail_dev.hive_metastore import hive_metastore
 from dovetail_dev.postgres_server import postgres_server
 from dovetail_dev.spark_cluster import SETTINGS, standalone_cluster, until
 from laws.effort import in_full
@@ -25,7 +27,7 @@ from spark.batch import database, differences
 from spark.command_line import run
 from spark.events import events
 from spark.running import running
-from unit.connectors.places import PostgresPlace
+from unit.connectors.places import HivePlace, PostgresPlace
 
 ROWS, PARTS = 2_000, 5
 STREAMS = {name: events(ROWS, 200, seed) for name, seed in (("l", 1), ("r", 2), ("x", 3))}
@@ -48,6 +50,12 @@ PQL = """
     CREATE TABLE twos AS SELECT * FROM two STORAGE PARQUET(path = "{here}/twos");
     CREATE TABLE same AS SELECT * FROM two
         STORAGE POSTGRES(connection = SECRET("THE_SERVER"), table = "{table}");
+    CREATE TABLE by_java AS SELECT * FROM two STORAGE JDBC(url = SECRET("ITS_URL"), table = "{other}");
+    CREATE TABLE lines AS SELECT l, r FROM one STORAGE JSON(path = "{here}/lines");
+    CREATE TABLE texts AS SELECT * FROM two STORAGE CSV(path = "{here}/texts");
+    CREATE TABLE delta AS SELECT * FROM chain STORAGE DELTA(path = "{here}/delta");
+    CREATE TABLE hive AS SELECT * FROM chain
+        STORAGE HIVE(table = "{hive}", uri = "{metastore}", path = "{here}/hive");
     CREATE TABLE chained AS SELECT * FROM chain STORAGE ICEBERG(table = "results.pairs",
         uri = "sqlite:///{here}/results.catalog", warehouse = "{here}/results");
 """
@@ -86,6 +94,9 @@ def test_all_places_in_all_modes(tmp_path: Path, topics: Topics, monkeypatch: py
             "brokers": topics.address,
             "here": tmp_path,
             "table": place.options["table"],
+            "other": other.options["table"],
+            "hive": hive.options["table"],
+            "metastore": hive.options["uri"],
         }.items():
             text = text.replace(f"{{{name}}}", str(value))
         (tmp_path / "app.pql").write_text(text)
@@ -102,9 +113,11 @@ def test_all_places_in_all_modes(tmp_path: Path, topics: Topics, monkeypatch: py
         assert done.returncode == 0, done.stdout + done.stderr
 
     into_topic = f'KAFKA(topic = "{out}", brokers = "{topics.address}", key = l)'
-    with postgres_server() as server:
-        place = PostgresPlace(server)
+    (tmp_path / "metastore").mkdir()
+    with postgres_server() as server, hive_metastore(tmp_path / "metastore") as metastore:
+        place, other, hive = PostgresPlace(server), PostgresPlace(server), HivePlace(tmp_path, metastore)
         monkeypatch.setenv("THE_SERVER", server.uri)
+        monkeypatch.setenv("ITS_URL", f"jdbc:{server.uri}")
         asked(into_topic)
         feed(0)
         with standalone_cluster(tmp_path / "cluster") as cluster:
@@ -123,10 +136,10 @@ def test_all_places_in_all_modes(tmp_path: Path, topics: Topics, monkeypatch: py
         asked('DELTA(path = "{here}/moved")')
         feed(4)
         go_on("--drain")
-        check(tmp_path, topics, out, place)
+        check(tmp_path, topics, out, {"same": place.rows(), "by_java": other.rows(), "hive": hive.rows()})
 
 
-def check(here: Path, topics: Topics, out: str, place: PostgresPlace) -> None:
+def check(here: Path, topics: Topics, out: str, served: Mapping[str, pa.Table]) -> None:
     pairs = pa.schema([("l", pa.int64()), ("r", pa.int64())])
     records = [json.loads(value) for _, value in topics.read(out) if value is not None]
     db = database(
@@ -134,13 +147,20 @@ def check(here: Path, topics: Topics, out: str, place: PostgresPlace) -> None:
         before=pa.Table.from_pylist(records, pairs),
         after=DeltaTable(here / "moved").to_pyarrow_table(),
         twos=committed_files(here / "twos"),
-        same=place.rows(),
+        delta=DeltaTable(here / "delta").to_pyarrow_table(),
+        **served,
         chained=catalog_of(here / "results.catalog").load_table("results.pairs").scan().to_arrow(),
     )
     assert differences(db, "SELECT l, r FROM before UNION ALL SELECT l, r FROM after", BATCH["one"]) == {}
-    assert differences(db, "SELECT l, x FROM twos", BATCH["two"]) == {}
-    assert differences(db, "SELECT l, x FROM same", BATCH["two"]) == {}
-    assert differences(db, "SELECT l, r, x FROM chained", BATCH["chained"]) == {}
+    lines, texts = committed_files(here / "lines"), committed_files(here / "texts")
+    as_lines = "format = 'newline_delimited', columns = {l: 'BIGINT', r: 'BIGINT'}"
+    as_texts = "header = true, columns = {l: 'BIGINT', x: 'BIGINT'}"
+    assert differences(db, f"FROM read_json({lines}, {as_lines})", BATCH["one"]) == {}
+    assert differences(db, f"FROM read_csv({texts}, {as_texts})", BATCH["two"]) == {}
+    for table in ("twos", "same", "by_java"):
+        assert differences(db, f"SELECT l, x FROM {table}", BATCH["two"]) == {}
+    for table in ("chained", "delta", "hive"):
+        assert differences(db, f"SELECT l, r, x FROM {table}", BATCH["chained"]) == {}
 
 
 def catalog_of(file: Path, **there: str) -> Any:

@@ -1,8 +1,12 @@
-"""From topics to a topic on two workers, with fewer and more tasks while it runs: the same rows, once."""
+"""From topics to a topic on two workers, with fewer and more tasks while it runs: the same rows, once. So it
+is with a home on a disk that the workers share, and with one on Kafka."""
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
+
+import pytest
 
 from connectors.test_kafka_in import TABLES, pql, write
 from connectors.test_kafka_to_kafka import PAIRS, differing
@@ -19,8 +23,10 @@ ROWS, PARTS = 3_000, 3
 
 
 @in_full
-def test_topics_on_two_workers_and_a_rescale(tmp_path: Path, topics: Topics) -> None:
-    home = str(tmp_path / "home")
+@pytest.mark.parametrize("kind", ["disk", "kafka"])
+def test_topics_on_two_workers_and_a_rescale(kind: str, tmp_path: Path, topics: Topics) -> None:
+    on_kafka = f"kafka://{topics.address}/two-{uuid.uuid4().hex[:8]}"
+    home = on_kafka if kind == "kafka" else str(tmp_path / "home")
     names, out = (topics.make("l", 3), topics.make("r", 2)), topics.make("out", 2)
     (tmp_path / "app.pql").write_text(pql(TABLES + PAIRS.replace("{out}", out), topics, *names))
     left, right = events(ROWS, 300, seed=1), events(ROWS, 300, seed=2)
@@ -38,7 +44,7 @@ def test_topics_on_two_workers_and_a_rescale(tmp_path: Path, topics: Topics) -> 
 
     feed(0)
     with standalone_cluster(tmp_path / "cluster") as cluster:
-        where = "--home", "home", "--master", cluster.address
+        where = "--home", home, "--master", cluster.address
         with running("run", "app.pql", *where, *SETTINGS, folder=tmp_path):
             until(rows_out, "rows of a run on two workers")
             assert tasks() == 2
@@ -49,6 +55,6 @@ def test_topics_on_two_workers_and_a_rescale(tmp_path: Path, topics: Topics) -> 
                 until(lambda before=before: rows_out() > before, "rows after a rescale")
                 until(lambda wanted=wanted: tasks() == wanted, f"{wanted} tasks")
 
-    last = run("run", "app.pql", "--home", "home", "--drain", "--master", "local[2]", folder=tmp_path)
+    last = run("run", "app.pql", "--home", home, "--drain", "--master", "local[2]", folder=tmp_path)
     assert last.returncode == 0, last.stderr
     assert differing(topics, out, left, right) == {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from itertools import product
 
 import pyarrow as pa
 import pyarrow.csv
@@ -51,10 +52,12 @@ def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Sch
 
 
 def _times_in_text(column: pa.ChunkedArray) -> pa.DataType:
-    """Arrow's reader of JSON finds times in whole seconds only; others are still text."""
+    """Arrow's reader of JSON finds times in whole seconds only; others are still text. Spark reads those with
+    nanoseconds, too, and cuts them off after microseconds."""
     if not pa.types.is_string(column.type) or column.null_count == len(column):
         return column.type
-    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+    for unit, zone in product(("us", "ns"), ("UTC", None)):
+        kind = pa.timestamp(unit, zone)
         try:
             column.cast(kind)
         except pa.ArrowInvalid:
