@@ -16,6 +16,7 @@ from spark.application import Application
 from spark.batch import database, join_sql
 from spark.command_line import run
 from spark.events import SECOND_US, START_US, events, write_files
+from spark.test_formats import text_lines, write_lines
 
 QUERY = """
     CREATE APPLICATION looking;
@@ -75,6 +76,43 @@ def test_a_preview_and_a_shadow_beside_an_application(application: Application) 
     assert followed.gained + followed.changed == rows_of(f"{new} EXCEPT ALL {old}")
     assert followed.lost + followed.changed == rows_of(f"{old} EXCEPT ALL {new}")
     assert application.category("looking.shadow.pairs").num_rows == rows_of(new)
+
+
+TEXTS = """
+    CREATE APPLICATION texts;
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT) FROM FILES("{here}/l", format = "json");
+    CREATE INPUT TABLE r (id BIGINT, k INT, eventtime TIMESTAMP) FROM FILES("{here}/r", format = "csv");
+    CREATE VIEW pairs AS SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON l.k = r.k
+        AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+    CREATE TABLE rows AS SELECT l, r FROM pairs STORAGE NOOP;
+"""
+
+
+def test_other_rows_of_json_and_csv_files_are_previewed(application: Application) -> None:
+    """What a thread has read without Spark is read again, by the record of its files."""
+    folder, home = application.folder, application.home
+    seeds = {"l": 23, "r": 24}
+    sides = {name: events(2000, 100, seed, nulls=0.0).drop_columns(["v"]) for name, seed in seeds.items()}
+    for part in range(2):
+        for name, form in (("l", "json"), ("r", "csv")):
+            lines = text_lines(sides[name].slice(part * 1000, 1000), form)
+            write_lines(folder / name / f"{part}.{form}", lines)
+        application.run(TEXTS, "available-now")
+    on, where = " AND r.id > 300 AND r.id <> 1200", " WHERE l.id >= 100"
+    fewer = TEXTS.replace("ON l.k = r.k", f"ON l.k = r.k{on}").replace("'3 minutes';", f"'3 minutes'{where};")
+    proposed = proposal(home, fewer.replace("{here}", str(folder)), "fewer.pql")
+    (table,) = preview(home, proposed.current.plan, proposed.plan).tables
+    db, old = database(**sides), join_sql("left", "l.id, r.id", ON.format(2))
+    new = join_sql("left", "l.id, r.id", ON.format(2) + on) + where
+
+    def rows_of(sql: str) -> int:
+        return int(db.execute(f"SELECT count(*) FROM ({sql})").fetchone()[0])
+
+    found = table.difference
+    assert (table.old_rows, table.new_rows) == (rows_of(old), rows_of(new))
+    assert found.gained + found.changed == rows_of(f"{new} EXCEPT ALL {old}") > 0
+    assert found.lost + found.changed == rows_of(f"{old} EXCEPT ALL {new}") > 100
+    assert found.equal > 1000
 
 
 def test_advice_is_taken_and_a_shadow_promoted_by_the_command(application: Application) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,14 +32,10 @@ from dovetail.plan.physical import (
 )
 from dovetail.plan.stage_promises import after_commits
 from dovetail.preview.selecting import select_of
+from dovetail.preview.text_files import BESIDE, TextFiles
 from dovetail.slicing.covered_files import files_in
 from dovetail.slicing.direct import as_read
 from dovetail.slicing.input_files import local_path
-
-_BESIDE = (
-    "run the changed query beside this one, under another application name and with other places for its "
-    "tables, and compare what both write"
-)
 
 
 class SideRows(ABC):
@@ -98,6 +95,7 @@ class SlicedAgain(SideRows):
         self._plan, self._stage, self._home, self._work = plan, stage, home, work
         self._old = Category.open(home, old.output.category)
         self._input = _one_input(stage, old)
+        self._texts = _texts(stage, self._input, plan)
         self.first = self._readable_from(first)
         self._stops = [0]  # where each commit of the running application's category ends in the new one
 
@@ -150,13 +148,15 @@ class SlicedAgain(SideRows):
                 f"{self._stage.name} computes something that needs Spark",
                 where=f"input table {self._stage.inputs[0].name}",
                 expected="columns that are picked, renamed or simply computed",
-                hint=_BESIDE,
+                hint=BESIDE,
             )
         return select(rows.select(declared).cast(given))
 
     def _schema(self) -> pa.Schema:
         if isinstance(self._input, ScribeSource):
             return Category.open(self._home, self._input.category).schema
+        if self._texts is not None:
+            return self._texts.schema
         return next(iter(self._covered(self._any_with_files()))).schema
 
     def _any_with_files(self) -> Commit:
@@ -172,7 +172,9 @@ class SlicedAgain(SideRows):
         if isinstance(self._input, FilesSource):
             place = os.path.abspath(local_path(self._input.path))
             for name in files_in(commit.covers, self._old, commit.number):
-                yield _parquet(os.path.join(place, name), self._stage)
+                file = os.path.join(place, name)
+                with _readable(file, self._stage):
+                    yield from self._texts.rows(file) if self._texts else [pq.read_table(file)]
             return
         source = Category.open(self._home, self._input.category)
         start = self._read_to(commit.number - 1) if commit.number else source.first_commit()
@@ -200,7 +202,7 @@ def _one_input(stage: SlicerStage, old: SlicerStage) -> ScribeSource | FilesSour
         raise PreviewError(
             f"{stage.name} reads several inputs",
             expected="one input for a side whose rows change",
-            hint=_BESIDE,
+            hint=BESIDE,
         )
     if stage.inputs[0].source != old.inputs[0].source:
         raise PreviewError(
@@ -209,18 +211,17 @@ def _one_input(stage: SlicerStage, old: SlicerStage) -> ScribeSource | FilesSour
             expected="the same rows for both versions",
             hint=f"preview the query with the source that {stage.inputs[0].name} had: what else changes is "
             "compared then, and `dovetail diff` with `--from` says what becomes of the new source. To "
-            f"compare its rows as well, {_BESIDE}",
+            f"compare its rows as well, {BESIDE}",
         )
     source = stage.inputs[0].source
     assert not isinstance(source, KafkaSource | LakeSource), "a side reads the category of its topic"
-    if isinstance(source, FilesSource) and source.format != "parquet":
-        raise PreviewError(
-            f"{stage.name} reads {source.format.upper()} files, which a preview cannot slice again",
-            where=f"input table {stage.inputs[0].name}",
-            expected="Parquet files, or a category of the log, for a side whose rows change",
-            hint=_BESIDE,
-        )
     return source
+
+
+def _texts(stage: SlicerStage, source: ScribeSource | FilesSource, plan: Plan) -> TextFiles | None:
+    if not isinstance(source, FilesSource) or source.format == "parquet":
+        return None
+    return TextFiles(stage, source, plan.time_zone)
 
 
 def _unknown_input(stage: SlicerStage, old: Category) -> PreviewError:
@@ -228,13 +229,14 @@ def _unknown_input(stage: SlicerStage, old: Category) -> PreviewError:
         f"it is not known which input rows the commits of {old.name} have",
         where=old.where,
         expected=f"commits that say so: {stage.name} was sliced by a query of Spark, whose commits do not",
-        hint=f"{_BESIDE}. Changes after the join need no input: a preview of these alone works",
+        hint=f"{BESIDE}. Changes after the join need no input: a preview of these alone works",
     )
 
 
-def _parquet(path: str, stage: SlicerStage) -> pa.Table:
+@contextmanager
+def _readable(path: str, stage: SlicerStage) -> Iterator[None]:
     try:
-        return pq.read_table(path)
+        yield
     except (OSError, pa.ArrowInvalid) as error:
         raise PreviewError(
             f"a file that {stage.name} has read cannot be read again: {error}",

@@ -10,6 +10,9 @@ from urllib.parse import unquote, urlparse
 
 from dovetail.errors import InputError
 
+PACE = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
+"""Options of Spark's file source, in lower case, that change nothing about which rows come, or are ours to
+follow."""
 _HIDDEN = ("_", ".")
 
 

@@ -152,10 +152,11 @@ class TextForm:
         for file in files:
             with _readable(file):
                 size = os.path.getsize(file)
-                plain = self._is_plain(file) if size else True
-            if not plain:
+                header = header_of(file, self._place, self._format) if size else b""
+            if header is None:
                 self._left.append(file)
                 continue
+            self._header = header or self._header
             for number, begin in enumerate(range(0, size, BLOCK_BYTES)):
                 found.append(FilePiece(file, number, 1 + min(BLOCK_BYTES, size - begin) // LINE_BYTES))
         return found
@@ -208,34 +209,43 @@ class TextForm:
         wanted = set(self._slice.read_columns)
         for piece in pieces:
             with _readable(piece.path):
-                text = block(piece.path, piece.number * BLOCK_BYTES, BLOCK_BYTES)
-            if piece.number == 0 and self._format.header:
-                text = text[text.index(b"\n") + 1 :]
+                text = block_text(piece.path, piece.number, self._format)
             rows, doubtful = self._format.rows(text, wanted)
             if doubtful:
                 with self._adding:
                     self._doubts.setdefault(piece.path, []).append(doubtful)
             yield rows
 
-    def _is_plain(self, file: str) -> bool:
-        """Whether a file can be cut into lines and read here."""
-        folders = os.path.relpath(os.path.dirname(file), self._place)
-        if file.endswith(PACKED) or "=" in folders:
-            return False
-        with open(file, "rb") as opened:
-            first = opened.readline(BLOCK_BYTES)
-        if first.startswith(_MARKS):
-            return False
-        if not self._format.header:
-            return True
-        line = first.removesuffix(b"\n").removesuffix(b"\r")
-        if line == first or not line.isascii() or any(mark in line for mark in (b"\\", b'""', b"\r")):
-            return False
-        named = next(csv.reader([line.decode()], delimiter=self._format.separator), [])
-        if named != self._format.schema.names:
-            return False
-        self._header = first
-        return True
+
+def header_of(file: str, place: str, format_: TextFormat) -> bytes | None:
+    """The line of a file that names its columns, with its line break: empty where none does. None: the file's
+    bytes are not simply its lines, in this format."""
+    folders = os.path.relpath(os.path.dirname(file), place)
+    if file.endswith(PACKED) or "=" in folders:
+        return None
+    with open(file, "rb") as opened:
+        first = opened.readline(BLOCK_BYTES)
+    if first.startswith(_MARKS):
+        return None
+    if not format_.header:
+        return b""
+    line = first.removesuffix(b"\n").removesuffix(b"\r")
+    if line == first or not line.isascii() or any(mark in line for mark in (b"\\", b'""', b"\r")):
+        return None
+    named = next(csv.reader([line.decode()], delimiter=format_.separator), [])
+    return first if named == format_.schema.names else None
+
+
+def block_text(path: str, number: int, format_: TextFormat) -> bytes:
+    """The lines of a block of a file, without the one that names the columns."""
+    text = block(path, number * BLOCK_BYTES, BLOCK_BYTES)
+    return text[text.index(b"\n") + 1 :] if number == 0 and format_.header else text
+
+
+def blocks(path: str, format_: TextFormat) -> Iterator[bytes]:
+    """All of a file's lines but that one, a block at a time."""
+    for number in range(-(-os.path.getsize(path) // BLOCK_BYTES)):
+        yield block_text(path, number, format_)
 
 
 def block(path: str, begin: int, size: int) -> bytes:

@@ -17,9 +17,6 @@ from pyspark.sql.types import StructType
 _TRANSPARENT = ("SubqueryAlias", "EventTimeWatermark")
 """Nodes that pass rows on as they are. A watermark means nothing to a query without state."""
 
-PACE = {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
-"""Options of Spark's file source that change nothing about which rows come, or are ours to follow."""
-
 
 @dataclass(frozen=True)
 class FilesRead:

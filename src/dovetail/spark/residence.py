@@ -39,16 +39,24 @@ from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice, direct_slice
 from dovetail.slicing.file_form import FileForm
 from dovetail.slicing.folder_intake import BATCH_FILES, FolderIntake
-from dovetail.slicing.input_files import MissingInput, input_files, is_local, local_path, partition_names
+from dovetail.slicing.input_files import (
+    PACE,
+    MissingInput,
+    input_files,
+    is_local,
+    local_path,
+    partition_names,
+)
 from dovetail.slicing.intake import Intake
 from dovetail.slicing.parquet_files import check_files, parquet_schema, whole_schema
 from dovetail.slicing.parquet_form import ParquetForm
 from dovetail.slicing.resident import ResidentSlicer
+from dovetail.slicing.text_options import FORMATS
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_frames import PACE, FilesRead, files_read
+from dovetail.spark.file_frames import FilesRead, files_read
 from dovetail.spark.short_way import is_ansi, is_utc, short_way
 from dovetail.spark.standings import commits_before, files_before
-from dovetail.spark.text_reading import FORMATS, TextReading, text_reading
+from dovetail.spark.text_reading import TextReading, text_reading
 
 VARIABLE = "DOVETAIL_SLICING"
 _PLAIN = (

@@ -19,24 +19,21 @@ from pyspark.sql.types import StructType
 from dovetail.plan.physical import FilesSource, InputTable, SlicerStage, rejects_category
 from dovetail.slicing.covered_files import CoveredFiles, Slicer
 from dovetail.slicing.direct import DirectSlice
-from dovetail.slicing.input_files import input_files
+from dovetail.slicing.input_files import PACE, input_files
 from dovetail.slicing.owed_rejects import forget_owed, owed_of, owed_rejects
 from dovetail.slicing.text_form import Aside, TextForm, kept_by_threads
-from dovetail.slicing.text_lines import SEPARATORS, TextFormat, is_plain
+from dovetail.slicing.text_lines import TextFormat
+from dovetail.slicing.text_options import UTC, are_followed, text_format
 from dovetail.slicing.thread_record import left_by_thread
 from dovetail.spark.arrow_types import arrow_schema
 from dovetail.spark.checkpoints import Checkpoint
-from dovetail.spark.file_frames import PACE, FilesRead
+from dovetail.spark.file_frames import FilesRead
 from dovetail.spark.inputs import CORRUPT, rejects_of, text_schema
 from dovetail.spark.seeding import as_uri
 from dovetail.spark.slicer import make_category
 from dovetail.spark.standings import files_before, read_by_query
 
-FORMATS = ("json", "csv")
-UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 _TIME_ZONE, _POLICY = "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"
-_CSV = {"header", "sep", "delimiter", "enforceschema"}
-_PERMISSIVE = {"mode", "columnnameofcorruptrecord"}
 
 
 @dataclass(frozen=True)
@@ -117,8 +114,7 @@ def text_reading(
     """None: only Spark can read these files as it does."""
     table = stage.inputs[0] if stage.inputs else None
     given = {name: value for name, value in read.options.items() if name not in PACE}
-    understood = _PERMISSIVE | (_CSV if read.format == "csv" else set())
-    if not given.keys() <= understood or not _in_utc(spark):
+    if not are_followed(read.format, given) or not _in_utc(spark):
         return None
     if table is not None:
         source = cast("FilesSource", table.source)
@@ -130,22 +126,10 @@ def text_reading(
             return None
     options = {name: value for name, value in options.items() if name.lower() not in PACE}
     columns = arrow_schema(StructType([field for field in schema if field.name != CORRUPT]))
-    form = _format(read.format, columns, {name.lower(): value for name, value in options.items()})
-    if form is None or not is_plain(columns) or len(set(columns.names)) < len(columns):
+    form = text_format(read.format, columns, {name.lower(): value for name, value in options.items()})
+    if form is None:
         return None
     return TextReading(spark, place, form, schema, options, table, rejects)
-
-
-def _format(form: str, columns: pa.Schema, options: dict[str, str]) -> TextFormat | None:
-    if form == "json":
-        return TextFormat("json", columns)
-    header = options.get("header", "false").lower()
-    separator = options.get("sep", options.get("delimiter", ","))
-    if header not in ("true", "false") or len(separator) != 1 or separator not in SEPARATORS:
-        return None
-    if "sep" in options and "delimiter" in options:
-        return None
-    return TextFormat("csv", columns, separator, header == "true")
 
 
 def _in_utc(spark: SparkSession) -> bool:
