@@ -15,6 +15,7 @@ from dovetail.plan.rules.compare_beside_keys import compare_beside_keys
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
 from dovetail.plan.rules.infer_types import infer_types
+from dovetail.plan.rules.lift_joined_groups import lift_joined_groups
 from dovetail.plan.rules.lift_joins import lift_joins
 from dovetail.plan.rules.lift_queries import lift_queries
 from dovetail.plan.rules.look_up import look_up
@@ -40,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     check_calls,
     expand_stars,
     resolve_names,
+    lift_joined_groups,
     eliminate_aliases,
     name_window_times,
     chain_joins,
