@@ -130,7 +130,6 @@ VIEWS = {
     ): "timestamp_seconds(l.x)",
     join("CAST(l.k AS MAP<INT, INT>) = CAST(r.k AS MAP<INT, INT>) AND " + WINDOW): "a MAP cannot be a key",
     join("l.k = r.k AND 1 = 2 AND " + WINDOW): "reads no column",
-    join("l.k = r.k AND l.x > 1 WITHIN TUMBLING '1 minute'", "FULL"): "put it in WHERE",
     join("l.k = r.k AND l.x > r.y WITHIN TUMBLING '1 minute'", "FULL"): "neither an equality nor the window",
     join("l.k = r.k AND " + WINDOW, "CROSS"): "CROSS JOIN is not available",
     join("l.k = r.k AND " + WINDOW, "NATURAL"): "NATURAL JOIN is not available",

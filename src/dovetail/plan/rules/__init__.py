@@ -20,6 +20,7 @@ from dovetail.plan.rules.lift_joins import lift_joins
 from dovetail.plan.rules.lift_queries import lift_queries
 from dovetail.plan.rules.look_up import look_up
 from dovetail.plan.rules.name_window_times import name_window_times
+from dovetail.plan.rules.null_keys import null_keys
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.share_sides import share_sides
@@ -53,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     take_in_topics,
     split_windows,
     compare_beside_keys,
+    null_keys,
     look_up,
     split_joins,
     share_sides,
