@@ -10,9 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from connectors.topics import Topics
+from dovetail.connectors.kafka_client import Cluster
+from dovetail.errors import InputError
+from dovetail.kafka import first_records
+from dovetail.kafka.topic import Topic
 from dovetail.log.category import Category
 from dovetail.log.source_progress import read_reports
 from dovetail.service.checkout import checkout_root
@@ -202,3 +207,80 @@ def test_expressions_aggregates_and_two_readers_of_one_topic(
     wanted = "SELECT time_bucket(INTERVAL '10 minutes', eventtime), k, count(*) FROM l GROUP BY ALL"
     assert differences(db, "SELECT since, k, n FROM counted", wanted) == {}
     assert application.category("from_kafka.rejects.l").num_rows == 1
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_columns_that_the_first_records_say(
+    application: Application, topics: Topics, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """A table without a list of columns joins as one with a list does. Only the first records of each
+    partition count, and those that are no rows are set aside."""
+    monkeypatch.setattr(first_records, "FIRST", 20)
+    rows = {side: events(500, 50, seed=seed) for seed, side in enumerate("lr")}
+    found = {}
+    for side, table in rows.items():
+        found[side] = topics.make(side, 3)  # and one partition without records
+        text = pc.strftime(table.column("eventtime"), "%Y-%m-%dT%H:%M:%SZ")
+        lines = table.set_column(0, "eventtime", text).to_pylist()
+        for partition in (0, 1):
+            made = lines[partition::2]
+            if form == "json":
+                topics.write_raw(found[side], [b"none of it", b"[1]"], partition=partition)
+                topics.write(found[side], made, partition=partition)
+            else:
+                values = (",".join("" if v is None else str(v) for v in one.values()) for one in made)
+                topics.write_raw(found[side], map(str.encode, values), partition=partition)
+        topics.write_raw(found[side], [b'{"id": "late"}'], partition=0)  # behind those that count
+    names = list(rows["l"].column_names) if form == "json" else ["f0", "f1", "f2", "f3"]
+    asked = ", ".join(
+        f"{name} AS {column}" for name, column in zip(names, rows["l"].column_names, strict=True)
+    )
+    given = f'brokers = "{topics.address}", format = "{form}", partition = "part"'
+    sides = "".join(
+        f"""CREATE INPUT TABLE {side}_in FROM KAFKA("{topic}", {given});
+        CREATE VIEW {side} AS SELECT {asked} FROM {side}_in WHERE part < 2;"""
+        for side, topic in found.items()
+    )
+    application.run(f"CREATE APPLICATION from_kafka; {sides} {PAIRS}")
+    db = database(pairs=application.files("pairs"), **rows)
+    assert differences(db, "FROM pairs", join_sql("full", "l.id, r.id, r.v", ON)) == {}
+    aside = application.category("from_kafka.rejects.l_in")
+    assert aside.num_rows == (5 if form == "json" else 1)
+
+
+@pytest.mark.usefixtures("slow_is_not_away")
+def test_first_records_by_type(topics: Topics) -> None:
+    """Objects and lists stay what they are. Times within them are texts, and so are all where numbers are
+    times."""
+    topic = topics.make()
+    topics.write_raw(
+        topic,
+        [
+            b'{"at": "2026-01-31T12:00:00.5Z", "n": 1, "no": null,\r\n"in": {"at": "2026-01-31", "x": null}}',
+            b'\0\0\0\0\7{"n": 2.5, "all": ["2026-01-31 12:00:00"], "text": "a\\nb"}',
+            b'{"n": NaN}',
+            None,
+        ],
+    )
+    asked = Topic(Cluster(topics.address), topic)
+    kind = pa.struct([("at", pa.string()), ("x", pa.string())])
+    fields = [("at", pa.timestamp("us", "UTC")), ("n", pa.float64()), ("no", pa.string()), ("in", kind)]
+    fields += [("all", pa.list_(pa.string())), ("text", pa.string())]
+    assert first_records.topic_columns(asked, "json", {}) == pa.schema(fields)
+    numbers = first_records.topic_columns(asked, "json", {"times": "seconds"})
+    assert numbers.field("at").type == pa.string()
+
+
+@pytest.mark.parametrize("what", ["it has no records yet", "there is none", "that are JSON", "changed from"])
+def test_first_records_that_say_nothing(application: Application, topics: Topics, what: str) -> None:
+    topic = topics.make()
+    if what == "there is none":
+        topic += "-other"
+    elif what != "it has no records yet":
+        topics.write_raw(topic, [b"[]"] if what == "that are JSON" else [b'{"a": 1}', b'{"a": "x"}'])
+    query = f"""CREATE APPLICATION a;
+        CREATE INPUT TABLE t FROM KAFKA("{topic}", brokers = "{topics.address}", format = "json");
+        CREATE TABLE out AS SELECT * FROM t STORAGE SCRIBE(category = "out");"""
+    with pytest.raises(InputError, match=f"the columns of topic {topic} .*{what}") as refused:
+        application.run(query)
+    assert "list the columns" in str(refused.value.hint)

@@ -16,7 +16,7 @@ from dovetail.service.figures import RunFigures
 from dovetail.service.metrics import measured
 from laws.effort import THOROUGH
 from spark.application import Application
-from spark.batch import add, count, database, differences
+from spark.batch import ON, add, count, database, differences
 from spark.command_line import command, environment
 from spark.events import SECOND_US, START_US, events, write_files
 
@@ -136,6 +136,45 @@ def test_after_a_drain_every_shape_equals_duckdb(application: Application) -> No
     arrived = "CASE WHEN id >= 10000 THEN id - 10000 ELSE id + 3000 END"
     upto = " UNION ALL ".join(f"({GROWING % f'{arrived} < {1000 * files}'})" for files in range(1, 6))
     assert count(db, f"({shown} NOT final) EXCEPT ({upto})") == 0
+
+
+JOINED = """
+    CREATE APPLICATION joined;
+    CREATE INPUT TABLE l (eventtime TIMESTAMP, k BIGINT, id BIGINT, v INT)
+        FROM FILES("{here}/l", format = "parquet", maxFilesPerTrigger = 1);
+    CREATE INPUT TABLE r (eventtime TIMESTAMP, k BIGINT, id BIGINT, v INT)
+        FROM FILES("{here}/r", format = "parquet", maxFilesPerTrigger = 1);
+    CREATE TABLE one AS SELECT window.start AS since, a.k %% 7 AS kind, COUNT(*) AS n, COUNT(b.id) AS matched,
+        SUM(a.v - b.v) AS gap FROM l AS a LEFT JOIN r AS b ON %s WITH (max_delay = INTERVAL '1 day')
+        WHERE a.v > 100 GROUP BY window(a.eventtime, '10 minutes'), kind HAVING MAX(a.v) > 200
+        STORAGE SCRIBE(category = "one");
+    CREATE VIEW same AS SELECT window.start AS since, COUNT(*) AS n, MIN(a.id) AS first, MAX(c.id) AS last
+        FROM l AS a JOIN r AS b ON %s WITH (max_delay = INTERVAL '1 day')
+        JOIN l AS c ON %s WITH (max_delay = INTERVAL '1 day') GROUP BY window(a.eventtime, '1 hour');
+    CREATE TABLE chain AS SELECT since, n, first, last FROM same STORAGE SCRIBE(category = "chain");
+"""
+JOINED_EXPECTED = {
+    "one": """SELECT time_bucket(INTERVAL 10 MINUTE, a.eventtime) AS since, a.k %% 7 AS kind, count(*),
+        count(b.id), sum(a.v - b.v) FROM l AS a LEFT JOIN r AS b ON %s
+        WHERE a.v > 100 AND a.eventtime IS NOT NULL GROUP BY since, kind HAVING max(a.v) > 200""",
+    "chain": """SELECT time_bucket(INTERVAL 1 HOUR, a.eventtime) AS since, count(*), min(a.id), max(c.id)
+        FROM l AS a JOIN r AS b ON %s JOIN l AS c ON %s GROUP BY since""",
+}
+
+
+def test_a_query_that_joins_and_aggregates_equals_duckdb(application: Application) -> None:
+    """One join, and a chain in which a stream is joined with itself."""
+    rows = {"l": events(3000, 400, 93), "r": events(3000, 400, 94)}
+    for side, table in rows.items():
+        write_files(table, application.folder / side, 4)
+    first = ON.replace("l.", "a.").replace("r.", "b.")
+    second = ON.replace("r.", "c.").replace("l.", "a.")
+    application.run(JOINED % (first, first, second))
+    db = database(**rows, **{name: rows_of(application, name) for name in JOINED_EXPECTED})
+    one, chain = JOINED_EXPECTED["one"] % first, JOINED_EXPECTED["chain"] % (first, second)
+    assert count(db, one) > 20
+    assert differences(db, "SELECT since, kind, n, matched, gap FROM one", one) == {}
+    assert differences(db, "SELECT since, n, first, last FROM chain", chain) == {}
 
 
 def micros(rows: pa.Table) -> list[int | None]:

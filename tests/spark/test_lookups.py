@@ -110,3 +110,24 @@ def test_the_page_in_all_modes(
     covers = [commit.covers or {} for commit in looked_up.commits(0, looked_up.next_commit())]
     versions = [one["looked_up"]["version"] for one in covers]
     assert len(set(versions)) == 2, "PostgreSQL's table has changed once"
+
+
+def test_a_left_lookup_with_conditions_on_the_stream_equals_duckdb(application: Application) -> None:
+    """Rows that fail them stay, and find nothing."""
+    here = application.folder
+    users = pa.table({"k": list(range(40)) * 2, "name": [f"user {n}" for n in range(80)]})
+    write_deltalake(str(here / "users"), users)
+    write_files(ORDERS, here / "orders", 2)
+    condition = "o.k = u.k AND o.v > 300 AND o.id % 3 <> 1"
+    application.run(
+        f"""CREATE APPLICATION some;
+        CREATE INPUT TABLE orders (eventtime TIMESTAMP, k BIGINT, id BIGINT, v INT)
+            FROM FILES("{here}/orders", format = "parquet");
+        CREATE LOOKUP TABLE users (k BIGINT, name STRING) FROM DELTA("{here}/users");
+        CREATE TABLE named AS SELECT o.id, u.name FROM orders AS o LEFT JOIN TABLE users AS u ON {condition}
+            STORAGE PARQUET(path = "{here}/named");"""
+    )
+    db = database(orders=ORDERS, users=users, named=application.files("named"))
+    expected = f"SELECT o.id, u.name FROM orders o LEFT JOIN users u ON {condition}"
+    assert differences(db, "SELECT id, name FROM named", expected) == {}
+    assert 0 < db.execute("SELECT count(*) FROM named WHERE name IS NULL").fetchall()[0][0] < ROWS

@@ -128,3 +128,30 @@ def test_window_joins_equal_the_batch_join_over_a_restart(
         if not name.endswith("eager"):
             assert join.totals["windows"] > 50, name
             assert any(total.startswith("joined_by_") for total in join.totals), name
+
+
+def test_conditions_on_a_side_that_stays_equal_duckdb(application: Application) -> None:
+    """A row that fails them matches nothing, and comes out alone."""
+    tables = {"l": events(1500, 100, seed=51, nulls=0), "r": events(1500, 100, seed=52, nulls=0)}
+    for name, table in tables.items():
+        write_files(table, application.folder / name, 2)
+    conditions = {
+        "left": "l.v > 300 AND l.id % 3 <> 1",
+        "full": "l.v > 300 AND r.v < 600",
+        "anti": "l.v > 300",
+    }
+    text, both = HEAD, "l.id AS l, r.id AS r"
+    for how, condition in conditions.items():
+        text += f"""
+            CREATE TABLE {how}_rows AS SELECT {both if how != "anti" else "l.id AS l"}
+            FROM l {JOINS.get(how, how.upper())} JOIN r ON l.k = r.k AND {condition}
+            WITHIN TUMBLING '1 minute' WITH (max_delay = INTERVAL '1 day')
+            STORAGE PARQUET(path = "{{here}}/{how}");"""
+    application.run(text)
+    db = database(**tables, **{f"found_{how}": application.files(how) for how in conditions})
+    minutes = "date_trunc('minute', l.eventtime) = date_trunc('minute', r.eventtime)"
+    for how, condition in conditions.items():
+        columns = both if how != "anti" else "l.id AS l"
+        expected = f"SELECT {columns} FROM l {how.upper()} JOIN r ON l.k = r.k AND {condition} AND {minutes}"
+        assert count(db, expected) > 500, how
+        assert differences(db, f"FROM found_{how}", expected) == {}, how

@@ -52,7 +52,7 @@ class Json(Format):
 
     def rows(self, values: pa.Array) -> pa.Table:
         """Most values are read by a kernel; those that it leaves, by Arrow's parser."""
-        values = _without_number(values)
+        values = without_number(values)
         if self._flat is None or not len(values):
             return self.parsed(values)
         made, odd = self._flat.rows(values)
@@ -83,7 +83,7 @@ class Json(Format):
         return _typed(read, self.schema, len(lines), self.times)
 
 
-def _without_number(values: pa.Array) -> pa.Array:
+def without_number(values: pa.Array) -> pa.Array:
     """Clients of a schema registry put the number of a schema before JSON, too. No JSON begins like that, and
     columns are what the table declares, so nobody is asked for the schema."""
     numbered = pc.starts_with(values, MAGIC_BYTE)

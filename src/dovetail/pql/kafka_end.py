@@ -25,7 +25,7 @@ _STARTS = '"earliest" | "latest" | TIMESTAMP \'2026-01-31 12:00:00\' | "0:100, 1
 
 def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
     """What follows KAFKA. `columns` are those that the table declares; without any they are the fields of the
-    topic's schema."""
+    topic's schema, or those of its first records."""
     at_kafka = cursor.at - 1
     cursor.expect("(")
     topic, place = cursor.string(
@@ -61,12 +61,12 @@ def parse_kafka(cursor: Cursor, columns: Sequence[ColumnDef]) -> KafkaSource:
             hint=None if needs_registry else f"formats with one: {', '.join(BY_REGISTRY)}",
         )
     cursor.expect(")")
-    if not columns and not needs_registry:
+    if not columns and options["format"] == "raw":
         cursor.at = at_kafka
         raise cursor.error(
-            f"records of {options['format']} do not say what columns they have",
+            "raw records do not say what columns they have",
             expected="CREATE INPUT TABLE name (column type, ...) FROM KAFKA(...)",
-            hint="declare the columns that are wanted; other fields of a record are ignored",
+            hint="declare the column of the value: STRING or BINARY",
         )
     brokers, format_ = str(options.pop("brokers")), str(options.pop("format"))
     source = KafkaSource(topic, brokers, format_, tuple(options.items()))
@@ -116,7 +116,7 @@ def _value(cursor: Cursor, name: str, columns: Sequence[ColumnDef]) -> str:
 
 def _check_field(cursor: Cursor, name: str, value: str, place: Span, columns: Sequence[ColumnDef]) -> None:
     if not columns:
-        return  # it is added to those of the schema
+        return  # it is added to those of the value
     column = next((one for one in columns if one.name.lower() == value.lower()), None)
     if column is None:
         raise cursor.error_at(

@@ -401,8 +401,8 @@ def _query(
     conditioned = {number for number, join in enumerate(joins) if join.args.get("on") is not None}
     first = next(iter(within.values()), None)
     clause, place = ("WITH (...)", options[0].span) if options else ("WITHIN", span_of(first))
-    if options and not joins and time_windows(query):
-        _for_aggregate(source, options)
+    if options and time_windows(query):
+        _for_aggregate(source, options, joined=bool(joins))
     elif (options and not joins) or not within.keys() <= conditioned:
         raise PqlError(
             f"{clause} belongs to a join or an aggregate, and this query has none",
@@ -415,9 +415,9 @@ def _query(
     return query, options
 
 
-def _for_aggregate(source: PqlText, options: tuple[JoinOption, ...]) -> None:
+def _for_aggregate(source: PqlText, options: tuple[JoinOption, ...], *, joined: bool) -> None:
     for option in options:
-        if option.name not in AGGREGATE_OPTIONS:
+        if option.name not in AGGREGATE_OPTIONS and not joined:
             raise PqlError(
                 f"`{option.name}` applies only to {BY_NAME[option.name].joins.words}",
                 where=source.show(option.span),

@@ -61,6 +61,9 @@ def render_statement(statement: Statement) -> str:
     return f"CREATE VIEW {quoted(statement.name)} AS\n{query};"
 
 
+BEHIND_JOINS = ("where", "group", "having")
+
+
 def _query(statement: CreateView | CreateTable) -> str:
     """Options come after their join's ON."""
     query = statement.query
@@ -70,15 +73,16 @@ def _query(statement: CreateView | CreateTable) -> str:
         given = ", ".join(_option(one) for one in statement.options)
         return f"{pql_sql(query, pretty=True)}\nWITH ({given})"
     query = query.copy()
-    joins, where = query.args["joins"], query.args.get("where")
-    query.set("joins", None)
-    query.set("where", None)
+    joins = query.args["joins"]
+    behind = [query.args[clause] for clause in BEHIND_JOINS if query.args.get(clause) is not None]
+    for clause in ("joins", *BEHIND_JOINS):
+        query.set(clause, None)
     parts = [pql_sql(query, pretty=True)]
     for number, join in enumerate(joins):
         parts.append(pql_sql(join, pretty=True))
         options = [_option(one) for one in statement.options if one.join == number]
         parts.extend([f"WITH ({', '.join(options)})"] if options else [])
-    parts.extend([pql_sql(where, pretty=True)] if where is not None else [])
+    parts.extend(pql_sql(clause, pretty=True) for clause in behind)
     return "\n".join(part.strip("\n") for part in parts)
 
 

@@ -21,26 +21,12 @@ LOOKED_AT = 1 << 20
 
 
 def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Schema:
-    given = {name.lower(): value for name, value in options.items()}
     with open(file, "rb") as opened:
         begin = opened.read(LOOKED_AT)
     if len(begin) == LOOKED_AT:  # not in the middle of a row
         begin = begin[: begin.rfind(b"\n") + 1]
     try:
-        if form == "json":
-            rows = pyarrow.json.read_json(io.BytesIO(begin))
-            found = pa.schema(zip(rows.column_names, map(_times_in_text, rows.columns), strict=True))
-        else:
-            headed = given.get("header", "true").lower() == "true"
-            found = pyarrow.csv.read_csv(
-                io.BytesIO(begin),
-                read_options=pyarrow.csv.ReadOptions(
-                    autogenerate_column_names=not headed, encoding=given.get("encoding", "utf8")
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=given.get("sep", given.get("delimiter", ","))
-                ),
-            ).schema
+        return columns_of(begin, form, options)
     except (pa.ArrowException, ValueError) as error:
         raise InputError(
             f"the columns cannot be found in the file: {str(error).splitlines()[0][:120]}",
@@ -48,6 +34,23 @@ def inferred_columns(file: str, form: str, options: Mapping[str, str]) -> pa.Sch
             expected=f"a {form} file whose first rows can be read",
             hint="name the columns: CREATE INPUT TABLE t (a INT, b STRING) FROM ...",
         ) from error
+
+
+def columns_of(begin: bytes, form: str, options: Mapping[str, str]) -> pa.Schema:
+    """The columns of whole rows. Raises an error of Arrow, or ValueError, where they have none in common."""
+    given = {name.lower(): value for name, value in options.items()}
+    if form == "json":
+        rows = pyarrow.json.read_json(io.BytesIO(begin))
+        found = pa.schema(zip(rows.column_names, map(_times_in_text, rows.columns), strict=True))
+    else:
+        headed = given.get("header", "true").lower() == "true"
+        found = pyarrow.csv.read_csv(
+            io.BytesIO(begin),
+            read_options=pyarrow.csv.ReadOptions(
+                autogenerate_column_names=not headed, encoding=given.get("encoding", "utf8")
+            ),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=given.get("sep", given.get("delimiter", ","))),
+        ).schema
     return pa.schema([(field.name, _kept(field.type)) for field in found])
 
 

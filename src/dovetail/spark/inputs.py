@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
+from dovetail.connectors.kafka_client import cluster_of
 from dovetail.connectors.lake_kinds import open_lake
 from dovetail.connectors.schema_registry import NAMES as REGISTRY
 from dovetail.connectors.schema_registry import NoSchema, registry_of
@@ -21,7 +22,7 @@ from dovetail.errors import CategoryNotFound, DovetailError, InputError
 from dovetail.log.category import Category, list_categories
 from dovetail.plan.build import input_table
 from dovetail.plan.dialect import quoted
-from dovetail.plan.kafka_options import FIELDS
+from dovetail.plan.kafka_options import BY_REGISTRY, FIELDS
 from dovetail.plan.physical import (
     Column,
     FilesSource,
@@ -146,12 +147,32 @@ def source_types(source: Source, home: str, *, inferring: bool = False) -> Mappi
 
 
 def _topic_types(source: KafkaSource) -> dict[str, str]:
-    """Those of the newest schema of a topic, and of the other parts of a record that are columns."""
+    """Those of the newest schema of a topic or of its first records, and of the other parts of a record that
+    are columns."""
+    schema = _schema_types(source) if source.format in BY_REGISTRY else _first_types(source)
+    types = {field.name: field.dataType.simpleString() for field in spark_schema(schema, source.topic)}
+    types = {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
+    given = dict(source.options)
+    parts = {str(given[part]): kinds[0].lower() for part, kinds in FIELDS.items() if part in given}
+    named = {name.lower() for name in parts}
+    return {name: kind for name, kind in types.items() if name.lower() not in named} | parts
+
+
+def _first_types(source: KafkaSource) -> pa.Schema:
+    from dovetail.kafka.first_records import topic_columns  # with kernels, which most queries need not load
+    from dovetail.kafka.topic import Topic
+
+    given = reveal([*source.options, ("brokers", source.brokers)]).values
+    options = {name: str(given[name]) for name in ("sep", "times") if name in given}
+    return topic_columns(Topic(cluster_of(given), source.topic), source.format, options)
+
+
+def _schema_types(source: KafkaSource) -> pa.Schema:
     from dovetail.connectors.flat_field import UnreadableSchema
     from dovetail.connectors.flat_schema import fields_of  # with kernels, which most queries need not load
 
     subject = f"{source.topic}-value"
-    given = reveal((name, value) for name, value in source.options if name in (*REGISTRY, *FIELDS)).values
+    given = reveal((name, value) for name, value in source.options if name in REGISTRY).values
     registry = registry_of(given)
     assert registry is not None, "the parser asks for it"
     declare = "declare the columns: CREATE INPUT TABLE name (column type, ...) FROM KAFKA(...)"
@@ -172,10 +193,7 @@ def _topic_types(source: KafkaSource) -> dict[str, str]:
         raise InputError(
             f"the schema under {subject} cannot be read: {error}", where=registry.where, hint=declare
         ) from None
-    types = {field.name: field.dataType.simpleString() for field in spark_schema(pa.schema(fields), subject)}
-    types = {name: "timestamp" if kind == "timestamp_ntz" else kind for name, kind in types.items()}
-    parts = {str(given[part]): kinds[0].lower() for part, kinds in FIELDS.items() if part in given}
-    return types | parts
+    return pa.schema(fields)
 
 
 def _of_spark(kind: pa.DataType) -> pa.DataType:

@@ -85,10 +85,17 @@ def test_mistakes(options: str, what: str) -> None:
     assert "hunter2" not in caught.value.what + str(caught.value.expected) + str(caught.value.hint)
 
 
-def test_columns_must_be_declared() -> None:
-    with pytest.raises(PqlError, match="records of json do not say what columns they have") as caught:
-        parse(f'CREATE APPLICATION a; CREATE INPUT TABLE x FROM KAFKA("t", {GIVEN});')
+def test_the_column_of_a_raw_value_must_be_declared() -> None:
+    with pytest.raises(PqlError, match="raw records do not say what columns they have") as caught:
+        parse('CREATE APPLICATION a; CREATE INPUT TABLE x FROM KAFKA("t", brokers = "b", format = "raw");')
     assert "^^^^^" in str(caught.value.where)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_first_records_have_columns(form: str) -> None:
+    given = f'brokers = "b:9092", format = "{form}", key = "k"'
+    program = parse(f'CREATE APPLICATION a; CREATE INPUT TABLE x FROM KAFKA("t", {given});')
+    assert parse(render(program)) == program
 
 
 def test_a_schema_has_columns() -> None:

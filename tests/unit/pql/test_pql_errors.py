@@ -130,7 +130,6 @@ VIEWS = {
     ): "timestamp_seconds(l.x)",
     join("CAST(l.k AS MAP<INT, INT>) = CAST(r.k AS MAP<INT, INT>) AND " + WINDOW): "a MAP cannot be a key",
     join("l.k = r.k AND 1 = 2 AND " + WINDOW): "reads no column",
-    join("l.k = r.k AND l.x > 1 WITHIN TUMBLING '1 minute'", "FULL"): "put it in WHERE",
     join("l.k = r.k AND l.x > r.y WITHIN TUMBLING '1 minute'", "FULL"): "neither an equality nor the window",
     join("l.k = r.k AND " + WINDOW, "CROSS"): "CROSS JOIN is not available",
     join("l.k = r.k AND " + WINDOW, "NATURAL"): "NATURAL JOIN is not available",
@@ -194,7 +193,16 @@ VIEWS = {
     + " WHERE l.k IN (SELECT k FROM b);": "put each subquery into a view",
     "CREATE VIEW v AS SELECT l.t, count(*) AS n FROM a l JOIN b r ON l.k = r.k AND "
     + WINDOW
-    + " GROUP BY l.t;": "both join and aggregate",
+    + " GROUP BY l.t;": "an aggregation over a stream needs a time window",
+    "CREATE VIEW v AS SELECT sum(l.nothing) AS n FROM a l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + " GROUP BY window(l.t, '1 hour');": "`a` has no column `nothing`",
+    "CREATE VIEW v AS SELECT count(*) AS n FROM a l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + " GROUP BY window(l.t, '1 month');": "length of the time window",
+    "CREATE VIEW v AS SELECT count(*) AS n FROM a l JOIN b r ON l.k = r.k AND "
+    + WINDOW
+    + " WITH (early = INTERVAL '1 minute') GROUP BY window(l.t, '1 hour');": "allowed only in CREATE TABLE",
 }
 
 
@@ -216,7 +224,7 @@ TABLES = {
     "CREATE TABLE o AS SELECT k FROM a WHERE sum(x)>1 GROUP BY window(t, '1 hour'), k STORAGE NOOP": "HAVING",
     "CREATE TABLE o AS SELECT 1 AS n FROM a GROUP BY window(x, '1 hour') STORAGE NOOP": "timestamp_seconds",
     "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k STORAGE NOOP;": "no time window",
-    "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k GROUP BY l.t STORAGE NOOP": "and aggregate",
+    "CREATE TABLE o AS SELECT l.t FROM a l JOIN b r ON l.k = r.k GROUP BY l.t STORAGE NOOP": "time window",
     'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "app.x");': "the application itself uses",
     'CREATE TABLE o AS SELECT t FROM a STORAGE SCRIBE(category = "x", shard = k);': "does not select",
 }

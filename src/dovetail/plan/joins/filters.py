@@ -43,10 +43,9 @@ def filters(program: Program, join: JoinView) -> Filters:
         for node in nodes:
             if how in ON_BEFORE[side]:
                 before[side].append(node)
-            elif condition.is_theta:
-                on.append(node)
             else:
-                raise _not_in_on(program, node, side, how)
+                assert condition.is_theta, "null_keys or compare_beside_keys has taken it"
+                on.append(node)
     for node in () if condition.is_theta else condition.both:
         if how != "inner" or match != "all":
             raise _both_sides(program, node, how, match)
@@ -62,17 +61,6 @@ def filters(program: Program, join: JoinView) -> Filters:
         else:
             after.append(node)
     return Filters(before, on, after)
-
-
-def _not_in_on(program: Program, node: exp.Expr, side: str, how: JoinType) -> Exception:
-    return program.plan_error(
-        f"`{as_written(node)[:80]}` reads only the {side} side, "
-        f"whose unmatched rows a {how.upper()} join keeps",
-        node,
-        expected="in ON: equalities, the window, and conditions on a side whose unmatched rows are dropped",
-        hint="to drop the rows, put it in WHERE; to keep them unmatched, make it part of the key, as in "
-        f"IF({as_written(node)[:40]}, key, NULL) = key",
-    )
 
 
 def _both_sides(program: Program, node: exp.Expr, how: JoinType, match: Match) -> Exception:

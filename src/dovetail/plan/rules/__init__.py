@@ -15,10 +15,12 @@ from dovetail.plan.rules.compare_beside_keys import compare_beside_keys
 from dovetail.plan.rules.eliminate_aliases import eliminate_aliases
 from dovetail.plan.rules.expand_stars import expand_stars
 from dovetail.plan.rules.infer_types import infer_types
+from dovetail.plan.rules.lift_joined_groups import lift_joined_groups
 from dovetail.plan.rules.lift_joins import lift_joins
 from dovetail.plan.rules.lift_queries import lift_queries
 from dovetail.plan.rules.look_up import look_up
 from dovetail.plan.rules.name_window_times import name_window_times
+from dovetail.plan.rules.null_keys import null_keys
 from dovetail.plan.rules.order_statements import order_statements
 from dovetail.plan.rules.resolve_names import resolve_names
 from dovetail.plan.rules.share_sides import share_sides
@@ -40,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     check_calls,
     expand_stars,
     resolve_names,
+    lift_joined_groups,
     eliminate_aliases,
     name_window_times,
     chain_joins,
@@ -51,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     take_in_topics,
     split_windows,
     compare_beside_keys,
+    null_keys,
     look_up,
     split_joins,
     share_sides,

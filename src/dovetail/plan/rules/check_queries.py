@@ -142,13 +142,6 @@ def _joins(program: Program, statement: CreateView | CreateTable) -> None:
         )
     for join in joins:
         _join_kind(program, join)
-    for clause in ("group", "having"):
-        if query.args.get(clause) is not None:
-            raise program.plan_error(
-                "a query cannot both join and aggregate",
-                query.args[clause],
-                hint="join in a CREATE VIEW, and aggregate in a CREATE TABLE that selects from it",
-            )
 
 
 def _join_kind(program: Program, join: exp.Join) -> None:

@@ -44,7 +44,7 @@ def eliminate_aliases(program: Program) -> Program:
             table.replace(_table(name, table, relation.name))
         for column in query.find_all(exp.Column):
             if column.table and column.table.lower() in names:
-                column.this.meta[WRITTEN] = (column.table, column.name)
+                column.this.meta.setdefault(WRITTEN, (column.table, column.name))
                 column.set("table", exp.to_identifier(names[column.table.lower()], quoted=True))
         yield replace(statement, query=query)
 

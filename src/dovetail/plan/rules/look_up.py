@@ -126,9 +126,9 @@ class _Looking:
             )
         if self.rest and self.how == "left":
             raise self.program.plan_error(
-                f"a LEFT lookup has equalities only, and not {as_written(self.rest[0])[:60]}",
+                f"{as_written(self.rest[0])[:60]} is not a condition that a LEFT lookup may have",
                 self.rest[0],
-                expected="ON stream.key = table.key",
+                expected="equalities of stream and table, and conditions on the stream",
                 hint="select the table's columns with CASE WHEN .. THEN .. END, or use an inner join",
             )
         for item in self.query.expressions:
