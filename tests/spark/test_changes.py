@@ -180,6 +180,64 @@ def test_a_join_feeds_a_table_then_another_join_and_the_table_again(application:
     assert {change.rule for change in changes} == {"tables"}
 
 
+def test_tables_come_that_read_views_which_an_aggregate_and_a_join_read_alone(
+    application: Application,
+) -> None:
+    """Both go on: each row of the views reaches them once, whoever writes it, and the tables get what comes
+    out from the change on."""
+    stream, home = Stream(application, 3), application.home
+    alone = (
+        QUERY.replace("SELECT l.id AS l,", "SELECT l.eventtime AS t, l.id AS l,")
+        + """
+        CREATE TABLE sums AS SELECT window(t, '5 minutes').start AS start, COUNT(*) AS n, SUM(l) AS l,
+            SUM(r) AS r FROM pairs GROUP BY window(t, '5 minutes') STORAGE SCRIBE(category = "sums");
+        CREATE VIEW low AS SELECT l.eventtime AS t, l.id AS l, r.id AS r FROM l JOIN r ON l.k = r.k
+            AND r.eventtime BETWEEN l.eventtime - INTERVAL '2 minutes' AND l.eventtime + INTERVAL '3 minutes';
+        CREATE VIEW above AS SELECT low.l AS l, low.r AS r, r.v AS v FROM low LEFT JOIN r
+            ON low.l = r.id AND r.eventtime BETWEEN low.t - INTERVAL '1 minute' AND low.t;
+        CREATE TABLE aboves AS SELECT l, r, v FROM above STORAGE PARQUET(path = "{here}/above");
+    """
+    )
+    beside = (
+        alone
+        + """
+        CREATE TABLE rows AS SELECT l, r FROM pairs STORAGE PARQUET(path = "{here}/out");
+        CREATE TABLE lows AS SELECT l, r FROM low STORAGE PARQUET(path = "{here}/low");
+    """
+    )
+
+    (first,) = stream.run(alone, "above")
+    before = [
+        category_rows(home, f"changing.{name}").select(["l", "r"]) for name in ("sums.rows", "above.left")
+    ]
+    second, *tables = stream.run(beside, "above", "out", "low")
+    third, *rest = stream.run(beside, "above", "out", "low")
+    assert min(part.num_rows for part in (first, second, third, *tables, *rest, *before)) > 0
+    rows, lows = (pa.concat_tables(parts) for parts in zip(before, tables, rest, strict=True))
+    db = database(
+        **stream.sides,
+        rows=rows,
+        lows=lows,
+        above=pa.concat_tables([first, second, third]),
+        sums=category_rows(home, "sums"),
+    )
+    pairs = join_sql("left", "l.id AS l, r.id AS r, l.eventtime AS t", ON)
+    low = join_sql("inner", "l.id AS l, r.id AS r, l.eventtime AS t", ON)
+    assert differences(db, "FROM rows", f"SELECT l, r FROM ({pairs})") == {}
+    assert differences(db, "FROM lows", f"SELECT l, r FROM ({low})") == {}
+    on = "l.l = r.id AND r.eventtime BETWEEN l.t - INTERVAL '1 minute' AND l.t"
+    assert differences(db, "FROM above", join_sql("left", "l.l, l.r, r.v", on, left=f"({low})")) == {}
+    summed = f"""SELECT time_bucket(INTERVAL '5 minutes', t) AS start, count(*), sum(l)::BIGINT,
+        sum(r)::BIGINT FROM ({pairs}) WHERE t IS NOT NULL GROUP BY start"""
+    assert differences(db, "SELECT start, n, l, r FROM sums", summed) == {}
+    changes = read_version(home, "changing", 2).changes
+    assert {(change.part, change.verdict) for change in changes} == {
+        ("table rows", "kept"),
+        ("table lows", "kept"),
+    }
+    assert version_numbers(home, "changing") == [1, 2], "the second start changes nothing"
+
+
 def test_a_running_application_hands_over_to_a_changed_query(application: Application) -> None:
     """It ends by itself, in good order, and the new query goes on behind its last step."""
     stream = Stream(application, 2)

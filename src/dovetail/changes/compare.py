@@ -13,6 +13,7 @@ from dovetail.changes.rules import RULES
 from dovetail.changes.rules.application import application
 from dovetail.changes.rules.functions import functions
 from dovetail.changes.rules.tables import tables
+from dovetail.changes.stored_views import goes_on
 from dovetail.changes.verdict import ORDER, Change, Verdict, strictest
 from dovetail.plan.application_file import difference, stable
 from dovetail.plan.physical import JoinStage, Plan, SlicerStage, Stage, WindowStage
@@ -91,7 +92,7 @@ def _offered(changes: list[Change], resliced: list[Change]) -> list[Change]:
 
 
 def _compare_stages(between: Between, old: Stage, new: Stage) -> None:
-    at = old
+    at, new = old, goes_on(between.new, old, new)
     for rule in RULES:
         at = rule(between, at, new)
     was, now = (stable(Plan("", (stage,))) for stage in (at, new))

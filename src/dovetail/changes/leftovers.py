@@ -1,12 +1,13 @@
 """What a change leaves behind: categories, state and marks of stages that the application no longer has.
 
 Law: a stage that comes back under its old name starts afresh. So nothing of the old one may be there: its
-rows in the log, its state, its progress, and the marks that hold back retention."""
+rows in the log, its state, its progress, its promises, and the marks that hold back retention."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dovetail.changes.heirs import pass_promises_on
 from dovetail.changes.versions import read_version
 from dovetail.errors import DovetailError
 from dovetail.log.category import Category, list_categories
@@ -46,6 +47,7 @@ def remove_leftovers(home: str, application: str) -> None:
     """After a change, or when the run that made it was killed in the middle of this. The application is
     held."""
     plan, version = read_current(home, application)
+    pass_promises_on(home, plan)
     store = open_store(home)
     stages = {stage.name for stage in plan.stages}
     records = {filed_under(stage) for stage in plan.stages}

@@ -10,14 +10,16 @@ the commit just before it. A writer that loses the number reads again, and then 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import CorruptFile, StateError
 from dovetail.log import commit as commit_format
 from dovetail.log import dictionary, generations, history, retention
 from dovetail.log.commit import Commit, RejectedRows, SegmentInfo, place
+from dovetail.model.offset import ENDED
 from dovetail.model.promise import Promise
 
 if TYPE_CHECKING:
@@ -80,17 +82,71 @@ def append(
             promises=promises,
             covers=covers,
         )
-        path = history.commit_path(category, number)
         with _dictionaries_kept(category, segments):
-            if not category.store.create(path, commit_format.encode(commit, category.id)):
-                lost = True
-                continue  # another writer was faster
-        # Read after the file was created. If this number was used while this writer slept, and its file was
-        # bundled or trimmed, then `first.json` said so before that file went, and says so now.
-        if number >= max(history.bounds(category)):
+            entered = _entered(category, commit)
+        if entered:
             retention.tend(category, number)
             return commit
-        category.store.delete(path)  # readers who saw it read `first.json` too, and do not believe it
+        lost = lost or entered is None
+
+
+def _entered(category: Category, commit: Commit) -> bool | None:
+    """Whether the commit is in the category. None: another writer was faster."""
+    path = history.commit_path(category, commit.number)
+    if not category.store.create(path, commit_format.encode(commit, category.id)):
+        return None
+    # Read after the file was created. If this number was used while this writer slept, and its file was
+    # bundled or trimmed, then `first.json` said so before that file went, and says so now.
+    if commit.number >= max(history.bounds(category)):
+        return True
+    category.store.delete(path)  # readers who saw it read `first.json` too, and do not believe it
+    return False
+
+
+def pass_promises_on(
+    category: Category, gone: Collection[str], heirs: Collection[str], columns: Collection[str]
+) -> Commit | None:
+    """Let the promises of producers end, and hold for their heirs, of these columns and others. An heir who
+    has one of its own keeps it. None if there is nothing to pass on."""
+    while True:
+        number = history.next_commit(category)
+        if number == 0:
+            return None
+        tail = category.commit(number - 1)
+        known = {name: one for name, one in tail.promises.items() if not one.has_ended}
+        ending = {name: one for name, one in known.items() if name in gone}
+        if not ending:
+            return None
+        passed = _together(ending.values())
+        said = {column for promise in ending.values() for column in promise.times}
+        ended = Promise(dict.fromkeys({*said, *columns}, ENDED), passed.by)
+        promises = {**tail.promises, **dict.fromkeys(ending, ended)}
+        for heir in heirs:
+            if heir not in known and (heir not in tail.producers or heir in tail.promises):
+                promises[heir] = passed
+        commit = replace(
+            tail,
+            number=number,
+            first_row=tail.next_row,
+            segments=(),
+            rejected=(),
+            producer=None,
+            batch=None,
+            written_at_us=time.time_ns() // 1000,
+            promises=promises,
+            covers=None,
+        )
+        if _entered(category, commit):
+            retention.tend(category, number)
+            return commit
+
+
+def _together(promises: Iterable[Promise]) -> Promise:
+    """What holds for the rows of all of them."""
+    said = list(promises)
+    columns = set.intersection(*(set(one.times) for one in said))
+    by = ", ".join(sorted({one.by for one in said}))
+    return Promise({column: min(one.times[column] for one in said) for column in columns}, by)
 
 
 def _is_ours(commit: Commit, segments: Sequence[SegmentInfo]) -> bool:

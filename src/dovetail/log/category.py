@@ -15,7 +15,7 @@ generations in its columns.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -334,6 +334,12 @@ class Category:
         return appending.append(
             self, segments, rejected, producer=producer, batch=batch, promise=promise, covers=covers
         )
+
+    def pass_promises_on(
+        self, gone: Collection[str], heirs: Collection[str], columns: Collection[str]
+    ) -> Commit | None:
+        """Let heirs hold the promises of producers that write no more: see `appending`."""
+        return appending.pass_promises_on(self, gone, heirs, columns)
 
     def open_segment(self, info: SegmentInfo) -> Segment:
         """The rows of a segment in the columns of this category, mapped where the home is local, and checked

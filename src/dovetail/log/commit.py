@@ -176,7 +176,7 @@ class Commit:
         promises nothing about it. Rows that people append by hand have no producer and break no promise."""
         times = [
             self.promises[name].times.get(column) if name in self.promises else None
-            for name in self.producers
+            for name in {*self.producers, *self.promises}  # an heir may not have written yet
         ]
         known = [time for time in times if time is not None]
         return min(known) if known and len(known) == len(times) else None

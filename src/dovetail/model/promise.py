@@ -5,6 +5,7 @@ below this time. Readers of the category use that, so stream time passes from op
 being estimated again, and a row dated far ahead moves no stream's time.
 
     NEVER     nothing is promised yet, or the producer starts over after its inputs were declared complete
+    ENDED     no row is to come: others write now what the producer wrote
     None      (in `promised`) somebody who writes here promises nothing about the column
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.model import json_values
-from dovetail.model.offset import NEVER
+from dovetail.model.offset import ENDED, NEVER
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Promise:
 
     times: Mapping[str, int] = field(hash=False)
     by: str
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self.times) and all(time == ENDED for time in self.times.values())
 
     def to_json(self) -> dict[str, Any]:
         return {"times": dict(self.times), "by": self.by}

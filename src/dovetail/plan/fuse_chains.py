@@ -25,7 +25,7 @@ def fuse_chains(plan: Plan, apart: Collection[str] = ()) -> Plan:
     for join in plan.joins:
         slicer = _only_slicer(plan, join) if join.name not in apart else None
         if slicer is not None:
-            fused[join.name] = _fused(join, slicer)
+            fused[join.name] = in_one(join, slicer)
             gone.add(slicer.name)
     if not fused:
         return plan
@@ -51,6 +51,7 @@ def _only_slicer(plan: Plan, join: JoinStage) -> SlicerStage | None:
     return reader if sliced and len(reader.inputs) == 1 else None
 
 
-def _fused(join: JoinStage, slicer: SlicerStage) -> JoinStage:
+def in_one(join: JoinStage, slicer: SlicerStage) -> JoinStage:
+    """The join that writes what the slicer makes of its rows."""
     rows = Relation(slicer.inputs[0].name, join.select)
     return replace(join, views=(*join.views, rows, *slicer.views), select=slicer.select, output=slicer.output)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from differential.local_duckdb import aggregated
+from dovetail.changes.leftovers import remove_leftovers
 from dovetail.changes.takeover import Takeover, consider, take_over
 from dovetail.engine.copying import settle
 from dovetail.local.graph import Graph, StageJournal
@@ -117,3 +118,47 @@ def test_an_aggregate_goes_on_when_the_last_table_beside_it_goes(tmp_path: Path)
     graph = run(home, second.plan, journals, final=True)
     assert sums_of(graph) == [(0, 10), (5, 35), (10, 60), (15, 85)]
     assert not considered(home, JOINED, second.plan).changes
+
+
+def test_an_aggregate_goes_on_when_a_table_is_added_beside_it(tmp_path: Path) -> None:
+    """Its rows came out of the join itself, and come out of the view's category from the change on. What the
+    join has promised where it writes no more neither holds the aggregate back nor lets it run ahead."""
+    home, journals = str(tmp_path), dict[str, StageJournal]()
+    first = considered(home, JOINED)
+    take_over(first)
+    open_store(home).make_folder("apps/app/checkpoints/sums")  # as a run would
+    feed(home, "ab", range(7))
+    run(home, first.plan, journals)
+    rows = Category.open(home, "app.sums.rows")
+    promised = rows.commit(rows.next_commit() - 1).promised("_time")
+    second = considered(home, JOINED + BESIDE, first.plan)
+    assert [(change.part, change.verdict) for change in second.changes] == [("table o", "kept")]
+    take_over(second)
+    for _ in range(2):  # also after a run that was killed at it
+        remove_leftovers(home, "app")
+        assert rows.commit(rows.next_commit() - 1).promised("_time") == promised
+    graph = run(home, second.plan, journals)
+    assert "sums" not in graph.tables(), "no row has come that could close a window"
+    feed(home, "ab", range(7, 20))
+    graph = run(home, second.plan, journals)
+    assert sums_of(graph) == [(0, 10), (5, 35)], "it follows what the new writer promises"
+    feed(home, "ab", range(20, 26))
+    graph = run(home, second.plan, journals, final=True)
+    assert sums_of(graph) == [(0, 10), (5, 35), (10, 60), (15, 85), (20, 110), (25, 25)]
+    assert sorted(graph.tables()["o"]["k"].to_pylist()) == list(range(7, 26)), "each row from the change on"
+    assert not considered(home, JOINED + BESIDE, second.plan).changes
+
+
+def test_an_aggregate_goes_while_tables_come_that_read_its_view(tmp_path: Path) -> None:
+    home, other = str(tmp_path), JOINED[: JOINED.index("CREATE TABLE")]
+    first = considered(home, JOINED)
+    take_over(first)
+    open_store(home).make_folder("apps/app/checkpoints/sums")
+    second = considered(home, other + BESIDE + BESIDE.replace("o AS", "p AS"), first.plan)
+    said = {(change.part, change.verdict) for change in second.changes}
+    assert said == {
+        ("aggregate sums", "let go"),
+        ("table sums", "kept"),
+        ("table o", "kept"),
+        ("table p", "kept"),
+    }

@@ -39,9 +39,13 @@ from dovetail.pql.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "changes"
 QUERY = (GOLDEN / "query.pql").read_text()
-ELSEWHERE = {"afresh", "promises", "spelling", "unknown"}
+ELSEWHERE = {"afresh", "promises", "spelling", "stored_views", "unknown"}
 """What is said, or not, by more than a file of `rules/`."""
-SAYS = {"side_columns": {"side_columns", "side_filters"}, "identity": {"identity", "sharing"}}
+SAYS = {
+    "side_columns": {"side_columns", "side_filters"},
+    "identity": {"identity", "sharing"},
+    "stored_views": {"tables"},
+}
 
 
 class AsSaid(Unknown):

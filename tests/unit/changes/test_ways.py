@@ -236,13 +236,6 @@ WAYS = [
         (QUERY.replace(P, "CREATE TABLE p AS SELECT k, x FROM s STORAGE NOOP;\n"),),
     ),
     Way(
-        "an aggregate that was the only reader of a view",
-        QUERY,
-        "let what else is to read s read a view of its own, with the same join",
-        (QUERY.replace(P, S.replace("VIEW s", "VIEW s2") + P.replace("FROM s ", "FROM s2 ")),),
-        before=QUERY.replace(P, ""),
-    ),
-    Way(
         "another name of a table that stays where it is",
         edited(("CREATE TABLE p ", "CREATE TABLE p2 ")),
         "keep the name p, or give p2 another place",

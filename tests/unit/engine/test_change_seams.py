@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from change_oracle import ChangingJoin, Spec
 from dovetail.changes.leftovers import remove_leftovers
-from dovetail.changes.takeover import carried, take_over
+from dovetail.changes.takeover import carried, consider, take_over
 from dovetail.changes.timeline import timeline
 from dovetail.engine.copying import settle
 from dovetail.engine.planner import HostClock
@@ -24,7 +24,8 @@ from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin
 from dovetail.model.offset import JoinOffset
 from dovetail.plan.physical import CategoryOutput, Plan
-from dovetail.pql.compile import compile_pql
+from dovetail.pql.compile import compile_pql, plans_of, trace_program
+from dovetail.pql.parser import parse
 from dovetail.slicing.write_rows import bucket_of, time_of
 from replaying import Replayed
 from spark.application import category_rows
@@ -154,6 +155,48 @@ def test_the_upper_join_of_a_chain_goes_and_comes_back(tmp_path: Path) -> None:
         assert Counter((row["a"], row["b"]) for row in found) == Counter(expected.rows(version, lower))
         assert len(found) > 20
     assert lower.query == 1, "it means what it has meant all along"
+
+
+def test_a_table_comes_that_reads_the_lower_join_of_a_chain_and_goes_again(tmp_path: Path) -> None:
+    """The lower join wrote the side of the upper one. From the change on that is made of the lower one's
+    category, and it stays so: each row goes to the upper join once, and to the table once while it is there.
+    """
+    home, journals, rng = str(tmp_path), dict[str, StageJournal](), random.Random(8)
+    clock = HostClock(lambda: 0, lambda: 0)
+    chain = CHAIN.format(before=2, how="LEFT", after=1)
+    beside = chain + "CREATE TABLE lower AS SELECT a, b FROM ab STORAGE NOOP;"
+    oracles = {name: ChangingJoin(spec) for name, spec in specs(2, "LEFT", 1).items()}
+    expected = {name: Replayed(home, "app", ("a", "_r_id"), one, {}) for name, one in oracles.items()}
+    wanted: dict[str, Counter] = {"ab": Counter(), "abc": Counter()}
+    before: Plan | None = None
+    for version, text in enumerate((chain, beside, chain), 1):
+        program = parse(text)
+        takeover = consider(home, plans_of(trace_program(program), before), program)
+        assert {(change.part, change.verdict) for change in takeover.changes} <= {("table lower", "kept")}
+        assert bool(takeover.changes) == (version > 1)
+        take_over(takeover)
+        open_store(home).make_folder("apps/app/checkpoints/ab")  # as a run would
+        remove_leftovers(home, "app")
+        before = now = takeover.plan
+        for minute in range(version * 12, version * 12 + 12):
+            for name in "abc":
+                write(home, name, rng, minute, first=minute * 3)
+            graph = Graph(now, home, home, journals=journals, clock=clock)
+            while [runner for runner in graph.runners.values() if runner.step(final=minute == 47)]:
+                pass
+        settle()
+        for stage in now.joins:
+            rows = Counter(expected[stage.name].rows(version, stage))
+            wanted[stage.name] += rows
+            if stage.name == "ab" and version == 2:
+                lower = graph.tables()["lower"].to_pylist()
+                assert Counter((row["a"], row["b"]) for row in lower) == rows
+                assert len(lower) > 20
+    side = category_rows(home, "app.abc.left").to_pylist()
+    assert Counter((row["a"], row["b"]) for row in side) == wanted["ab"]
+    rows = graph.tables()["abc"].to_pylist()
+    assert Counter((row["a"], row["c"]) for row in rows) == wanted["abc"]
+    assert len(rows) > 100
 
 
 PACED = """

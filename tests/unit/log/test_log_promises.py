@@ -97,3 +97,36 @@ def test_a_column_is_promised_the_smallest_of_its_terms() -> None:
     assert promised([column], {"left": 10, "right": NEVER}, "fixed") == Promise({"t": NEVER}, "fixed")
     assert promised([column], {"left": 10, "right": None}, "fixed") is None
     assert promised([column], {"left": 10}, "fixed") is None
+
+
+def test_a_promise_passes_to_an_heir_in_one_commit(category: Category, put: Any) -> None:
+    category.append(put.write(category, 0), producer="old", batch=5, promise=promise(10))
+    category.append([], producer="other", batch=0, promise=promise(90))
+    passed = category.pass_promises_on(["old"], ["heir"], ["_time", "later"])
+    assert passed is not None
+    assert (passed.rows, passed.first_row, passed.producer, passed.batch) == (0, 10, None, None)
+    assert passed == category.commit(2), "what a reader finds"
+    assert passed.promised("_time") == 10, "nothing is promised that the heir may break"
+    assert passed.promised("later") is None, "the other one has never said so"
+    assert category.pass_promises_on(["old"], ["heir"], ["_time"]) is None
+    category.append(put.write(category, 10), producer="heir", batch=0, promise=promise(50))
+    assert category.commit(3).promised("_time") == 50
+    assert category.last_batch("old") == 5, "its batches count as before"
+
+
+def test_heirs_hold_what_is_true_of_all_who_have_gone(category: Category, put: Any) -> None:
+    category.append([], producer="one", batch=0, promise=Promise({"_time": 10, "t": 1}, "fixed"))
+    category.append([], producer="two", batch=0, promise=promise(7))
+    category.append([], producer="there", batch=0, promise=promise(40))
+    passed = category.pass_promises_on(["one", "two"], ["new", "there"], ["_time"])
+    assert passed is not None
+    assert passed.promises["new"] == promise(7)
+    assert passed.promises["there"] == promise(40), "it has one of its own"
+    assert passed.promised("_time") == 7
+
+
+def test_nobody_gone_is_no_commit(category: Category, put: Any) -> None:
+    assert category.pass_promises_on(["old"], ["heir"], ["_time"]) is None
+    put(category, 0, producer="silent", batch=0)
+    assert category.pass_promises_on(["silent", "old"], ["heir"], ["_time"]) is None
+    assert category.next_commit() == 1

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import sqlglot
 
-from dovetail.changes.between import Between, named, part_of, view_of, writer_of
+from dovetail.changes.between import Between, named, part_of, view_of
 from dovetail.changes.column_types import narrowed
 from dovetail.changes.flat import flat
 from dovetail.changes.own_terms import was_and_now
 from dovetail.changes.rules.output_columns import refuse_type
+from dovetail.changes.stored_views import whole_writer
 from dovetail.changes.window_words import windows_words
 from dovetail.plan.aggregates import WINDOW_CLOSED
 from dovetail.plan.dialect import PqlSpark, spark_sql
@@ -117,7 +118,7 @@ def _early(interval_us: int | None) -> str:
 
 def _keys(plan: Plan, stage: WindowStage) -> tuple[str | None, ...]:
     """What the keys of sessions are: their columns are called the same whatever that is."""
-    writer = writer_of(plan, stage.rows)
+    writer = whole_writer(plan, stage.rows)
     known = flat(writer).columns if isinstance(writer, SlicerStage | JoinStage) else {}
     return tuple(known.get(key) for key in stage.keys)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changes.between import Between, part_of, view_of
+from dovetail.changes.between import Between, part_of, view_of, writer_of
 from dovetail.changes.own_folders import HINT
 from dovetail.changes.verdict import Verdict
 from dovetail.plan.physical import (
@@ -20,6 +20,8 @@ def storage(between: Between, old: Stage, new: Stage) -> Stage:
     was, now = old.output, new.output
     if isinstance(was, CategoryOutput) and isinstance(now, CategoryOutput):
         if was.category != now.category and isinstance(new, JoinStage):
+            if was.time is not None and now.time is None and writer_of(between.new, was.category) is None:
+                return replace(old, output=now)  # what has read it alone goes, and `tables` says so
             _readers(between, new, was.time is not None)
             return replace(old, output=now)
         if was.compression != now.compression:
