@@ -313,6 +313,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "log/homes/kafka/address.py": "settings of a client, in a file that is people's",
     "connectors/avro_schema.py": "schemas of a registry that is others'; one that does not fit is refused",
     "connectors/schema_registry.py": "answers of a registry that is others'",
+    "kafka/first_records.py": "records of a topic, each of which may be no JSON: it is passed over",
     "plan/spark_argument_types.py": "a file of the package, which a test compares with Spark's analyzer",
     "plan/spark_operator_types.py": "a file of the package, which a test compares with Spark's analyzer",
     "pql/modules.py": "a module of people",

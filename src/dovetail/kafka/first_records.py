@@ -96,7 +96,7 @@ def _objects(values: list[bytes]) -> Iterator[bytes]:
         line = _line(value)
         try:
             made = json.loads(line.decode(), parse_constant=_refused)
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter for thousands of brackets
             continue
         if isinstance(made, dict):
             yield line
