@@ -68,10 +68,10 @@ PICKED = {"_key_0": "user", "t": "t", "id": "id", "amount": "amount", "note": "n
 
 def command() -> Command:
     made = Command("connectors", __doc__)
-    made.number("--rows", 400_000, "rows in the topic, and in the files")
+    made.number("--rows", 2_000_000, "rows in the topic, and in the files")
     made.number("--partitions", 4, "partitions of the topic")
     made.count("--spark", 1, "1: also Spark's own Kafka source, in a process of its own; 0 leaves it out")
-    made.count("--log-rows", 1_000_000, "rows for the log on Kafka and on disk; 0 leaves this part out")
+    made.count("--log-rows", 4_000_000, "rows for the log on Kafka and on disk; 0 leaves this part out")
     made.number("--repeat", 3, "runs of each, alternating; the first is a warm-up")
     return made
 
