@@ -61,11 +61,12 @@ def claim_directory(group: Path, home: str, state_path: str) -> bool:
     return True
 
 
-def sweep(root: Path, home: str) -> None:
-    """Remove the indexes of homes that no longer exist, and of joins that this home no longer has."""
+def sweep(root: Path, home: str, keep: Path | None = None) -> None:
+    """Remove the indexes of homes that no longer exist, and of joins that this home no longer has. `keep`:
+    the directory of the join that asks, of which the home may not have anything yet."""
     joins: dict[str, list[str]] = {}
     for owner in root.glob("*/home"):
-        if _is_gone(owner, home, joins):
+        if owner.parent != keep and _is_gone(owner, home, joins):
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 

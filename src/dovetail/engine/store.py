@@ -54,7 +54,8 @@ class StateStore:
         root = index_root(config.index_dir)
         directory = group_directory(root, config.home, config.state_path, share.task, share.tasks)
         if claim_directory(directory, config.home, config.state_path):
-            sweep(root, config.home)  # what has no join any more makes room for one that is new here
+            # What has no join any more makes room for one that is new here.
+            sweep(root, config.home, keep=directory.parent)
         unmap_other_groupings(directory)
         self.index = LiveIndex(directory, config.join_kind)
         self.snapshots = SnapshotFiles(config)

@@ -13,12 +13,14 @@ import pytest
 
 from dovetail.engine import index_folders, live_index
 from dovetail.engine.live_index import LiveIndex
+from dovetail.engine.store import StateStore
 from dovetail.joins.buffer import Held
 from dovetail.joins.streams import Times
 from dovetail.kernels.ring import tag_of
 from dovetail.log import document
 from dovetail.model.interval import IntervalSpec
 from dovetail.model.join_kind import IntervalJoin
+from dovetail.model.offset import JoinOffset
 from unit.engine.stepping import Driven
 
 SPEC = IntervalSpec(60, 60, "inner")
@@ -107,6 +109,15 @@ def test_a_join_that_is_new_on_a_host_makes_room(tmp_path: Path) -> None:
     after.step()
     states = {path.read_text() for path in (tmp_path / "index").glob("*/state")}
     assert states == {after.config.state_path}
+
+
+def test_a_join_keeps_its_own_place_though_the_home_has_nothing_of_it_yet(tmp_path: Path) -> None:
+    """Nobody has recorded a step: whoever makes room for the index would take it for that of a join that is
+    gone, also while another task writes there."""
+    config = Driven.make(tmp_path, SPEC).config
+    shutil.rmtree(tmp_path / "home" / config.state_path, ignore_errors=True)
+    StateStore(config, config.share(0, JoinOffset()))
+    assert [path.read_text() for path in (tmp_path / "index").glob("*/state")] == [config.state_path]
 
 
 def test_an_index_of_an_earlier_release_says_whose_it_is_when_it_is_used(tmp_path: Path) -> None:
