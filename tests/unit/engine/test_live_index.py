@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dovetail.engine import index_folders, live_index
+from dovetail.engine.copying import at_once
 from dovetail.engine.live_index import LiveIndex
 from dovetail.engine.store import StateStore
 from dovetail.joins.buffer import Held
@@ -101,7 +102,8 @@ def test_a_join_that_is_new_on_a_host_makes_room(tmp_path: Path) -> None:
     """A query has changed while it ran: nothing starts that would sweep."""
     before = Driven.make(tmp_path, SPEC)
     before.append("left", ("a", 1))
-    before.step()
+    with at_once():  # no thread writes into the folder while it is removed
+        before.step()
     states = {path.read_text() for path in (tmp_path / "index").glob("*/state")}
     assert states == {before.config.state_path}
     shutil.rmtree(tmp_path / "home" / before.config.state_path)
