@@ -7,11 +7,9 @@ that look at several arguments together, nothing is said.
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib.resources import files
 
-from dovetail.errors import UnknownVersion
+from dovetail.plan.package_file import package_file
 from dovetail.plan.types import FLOATS, NESTED, head
 
 FORMAT = 1
@@ -20,14 +18,7 @@ FILE = "spark_argument_types.json"
 
 @cache
 def _refused() -> dict[str, dict[str, list[list[str]]]]:
-    said = json.loads(files("dovetail.plan").joinpath(FILE).read_text(encoding="utf-8"))
-    if said.get("format") != FORMAT:
-        raise UnknownVersion(
-            f"{FILE} has format {said.get('format')}",
-            where=f"dovetail/plan/{FILE}",
-            expected=f"format {FORMAT}",
-            hint="install Dovetail again: the file is a part of it",
-        )
+    said = package_file(FILE, FORMAT)
     found: dict[str, dict[str, list[list[str]]]] = said["functions"]
     return found
 

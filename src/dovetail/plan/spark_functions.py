@@ -7,13 +7,11 @@ number of arguments here, and Spark judges it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-from dovetail.errors import UnknownVersion
+from dovetail.plan.package_file import package_file
 
 FORMAT = 2
 FILE = "spark_functions.json"
@@ -56,14 +54,7 @@ class SparkFunctions:
 
 @cache
 def spark_functions() -> SparkFunctions:
-    said = json.loads(files("dovetail.plan").joinpath(FILE).read_text(encoding="utf-8"))
-    if said.get("format") != FORMAT:
-        raise UnknownVersion(
-            f"{FILE} has format {said.get('format')}",
-            where=f"dovetail/plan/{FILE}",
-            expected=f"format {FORMAT}",
-            hint="install Dovetail again: the file is a part of it",
-        )
+    said = package_file(FILE, FORMAT)
     functions = {
         name: SparkFunction(
             name,

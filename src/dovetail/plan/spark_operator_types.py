@@ -6,12 +6,10 @@ Law: what is refused here, Spark refuses. Of a type that was not asked about, no
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-from dovetail.errors import UnknownVersion
+from dovetail.plan.package_file import package_file
 from dovetail.plan.types import head
 
 FORMAT = 1
@@ -28,14 +26,7 @@ class _Refused:
 
 @cache
 def _refused() -> _Refused:
-    said = json.loads(files("dovetail.plan").joinpath(FILE).read_text(encoding="utf-8"))
-    if said.get("format") != FORMAT:
-        raise UnknownVersion(
-            f"{FILE} has format {said.get('format')}",
-            where=f"dovetail/plan/{FILE}",
-            expected=f"format {FORMAT}",
-            hint="install Dovetail again: the file is a part of it",
-        )
+    said = package_file(FILE, FORMAT)
     return _Refused(said["alone"], said["between_two"])
 
 
